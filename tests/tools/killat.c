@@ -1,5 +1,5 @@
 /*
- * killat: kills a program before the N-th of its own changes to the file system.
+ * killat: kills a program before the N-th of its own changes to the file system, or lets that call fail.
  *
  * A preload library for dynamically linked programs. It counts the calls that change regular files:
  * write, pwrite, writev, pwritev, fsync, fdatasync, ftruncate, unlink, rename, link, and open where
@@ -9,12 +9,15 @@
  *   KILL_DIR=dir         count only files whose path begins so
  *   KILL_AT=N            SIGKILL before the N-th call, counted from 1
  *   KILL_TORN=unit       if the N-th call is a write, its first half, in whole units, is written before
+ *   KILL_ERRNO=n         the N-th call fails with this error instead, and changes nothing
+ *   KILL_ON=1            with that, every later call, too
  *   KILL_COUNT_FILE=path where the total goes at exit
  *
  * Build: gcc -O2 -shared -fPIC -o killat.so killat.c -ldl
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -30,11 +33,17 @@
 static atomic_long calls;
 static long kill_at;
 static size_t torn;
+static int error;
+static int goes_on;
 static const char *dir;
 static size_t dir_length;
 static const char *count_file;
 
-static void die(void) {
+static int stop(void) {
+    if (error) {
+        errno = error;
+        return -1;
+    }
     kill(getpid(), SIGKILL);
     for (;;) pause();
 }
@@ -44,6 +53,8 @@ __attribute__((constructor)) static void start(void) {
     kill_at = at ? atol(at) : 0;
     const char *unit = getenv("KILL_TORN");
     torn = unit ? (size_t)atol(unit) : 0;
+    error = getenv("KILL_ERRNO") ? atoi(getenv("KILL_ERRNO")) : 0;
+    goes_on = getenv("KILL_ON") != NULL;
     dir = getenv("KILL_DIR");
     dir_length = dir ? strlen(dir) : 0;
     count_file = getenv("KILL_COUNT_FILE");
@@ -86,10 +97,10 @@ static int at_counts(int at, const char *path) {
     return path_counts(whole);
 }
 
-/* True if this is the call to die at. */
+/* True if this is the call to stop at. */
 static int is_last(void) {
     long number = atomic_fetch_add(&calls, 1) + 1;
-    return kill_at && number == kill_at;
+    return kill_at && (number == kill_at || (goes_on && number > kill_at));
 }
 
 #define NEXT(name) \
@@ -100,7 +111,7 @@ ssize_t write(int fd, const void *data, size_t bytes) {
     NEXT(write);
     if (fd_counts(fd) && is_last()) {
         if (torn) next(fd, data, bytes / 2 / torn * torn);
-        die();
+        return stop();
     }
     return next(fd, data, bytes);
 }
@@ -109,7 +120,7 @@ ssize_t pwrite(int fd, const void *data, size_t bytes, off_t at) {
     NEXT(pwrite);
     if (fd_counts(fd) && is_last()) {
         if (torn) next(fd, data, bytes / 2 / torn * torn, at);
-        die();
+        return stop();
     }
     return next(fd, data, bytes, at);
 }
@@ -118,27 +129,27 @@ ssize_t pwrite64(int fd, const void *data, size_t bytes, off64_t at) {
     NEXT(pwrite64);
     if (fd_counts(fd) && is_last()) {
         if (torn) next(fd, data, bytes / 2 / torn * torn, at);
-        die();
+        return stop();
     }
     return next(fd, data, bytes, at);
 }
 
 ssize_t writev(int fd, const struct iovec *parts, int count) {
     NEXT(writev);
-    if (fd_counts(fd) && is_last()) die();
+    if (fd_counts(fd) && is_last()) return stop();
     return next(fd, parts, count);
 }
 
 ssize_t pwritev(int fd, const struct iovec *parts, int count, off_t at) {
     NEXT(pwritev);
-    if (fd_counts(fd) && is_last()) die();
+    if (fd_counts(fd) && is_last()) return stop();
     return next(fd, parts, count, at);
 }
 
 #define ON_FD(name, arguments, call) \
     int name arguments { \
         NEXT(name); \
-        if (fd_counts(fd) && is_last()) die(); \
+        if (fd_counts(fd) && is_last()) return stop(); \
         return next call; \
     }
 ON_FD(fsync, (int fd), (fd))
@@ -149,7 +160,7 @@ ON_FD(ftruncate64, (int fd, off64_t size), (fd, size))
 #define ON_PATH(name, arguments, at, path, call) \
     int name arguments { \
         NEXT(name); \
-        if (at_counts(at, path) && is_last()) die(); \
+        if (at_counts(at, path) && is_last()) return stop(); \
         return next call; \
     }
 ON_PATH(unlink, (const char *path), AT_FDCWD, path, (path))
@@ -175,7 +186,7 @@ static int changes(int at, const char *path, int flags) {
             mode = va_arg(rest, mode_t); \
             va_end(rest); \
         } \
-        if (changes(at, path, flags) && is_last()) die(); \
+        if (changes(at, path, flags) && is_last()) return stop(); \
         return next pass; \
     }
 ON_OPEN(open, (const char *path, int flags, ...), AT_FDCWD, path, (path, flags, mode))

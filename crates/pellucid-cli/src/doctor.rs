@@ -26,6 +26,7 @@ use crate::known::{certificate_gone, Known};
 use crate::output::{self, bytes, now, word, Failure, Id, Output};
 use crate::pinned;
 use crate::policy::Told;
+use crate::recovery;
 use crate::seems::seems;
 use crate::status::left_over;
 
@@ -364,6 +365,9 @@ fn database(found: &Inspection, known: &Known, findings: &mut Vec<Finding>) {
     }
     let finding = match &found.kind {
         Kind::Sealed(sealed) => {
+            if let Some((told, todo)) = recovery::trouble(&found.path, &sealed.header) {
+                findings.push(Finding::bad("database", told, todo));
+            }
             let journal = beside(&found.path, "-journal");
             match has_dead_pages_in_clear(&journal, sealed.header.state) {
                 Ok(false) => {}

@@ -1,17 +1,19 @@
 //! `recovery`: the recovery model of a database, which decides whether its commits go into a chain of log backups.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
 use pellucid::header::{Header, RecoveryModel};
 use pellucid::shown::Shown;
-use pellucid_engine::log_chain::{model_of, of_version_1, set_model};
+use pellucid_engine::log_chain::{chain_of, model_of, of_version_1, set_model};
+use pellucid_files::paths::{beside, look_at_name};
+use pellucid_vfs::log_archive;
 
 use crate::container::{begin, sealed};
 use crate::key_change::writable;
 use crate::keys::OpenWith;
-use crate::output::{name, Failure, Id, Output};
+use crate::output::{bytes, name, Failure, Id, Output};
 
 /// What `recovery` takes.
 #[derive(Debug, Args)]
@@ -74,4 +76,31 @@ fn tell(args: &RecoveryArgs, header: &Header, changed: Option<bool>, output: &Ou
         "database": name(&args.database), "recovery_model": model.name(), "chain": has_chain,
         "changed": changed.unwrap_or(false),
     }));
+}
+
+/// A log that has grown so far is not begun anew: twice the size up to which it is the active log by default.
+const LARGE_LOG_BYTES: u64 = 128 << 20;
+
+/// What is wrong with the chain of log backups of a database, and what to do. It is seen without a key.
+pub fn trouble(found: &Path, header: &Header) -> Option<(String, &'static str)> {
+    chain_of(header)?;
+    let (shown, archive) = (found.shown(), log_archive::path_of(found));
+    if let Err(error) = look_at_name(&archive.join("state")) {
+        let told = format!(
+            "`{shown}`: its chain of log backups is broken: `{}` cannot be read: {error}",
+            archive.shown()
+        );
+        let todo = "put the folder back; else `pellucid recovery DB simple`, then `full`, and a full backup begin another chain";
+        return Some((told, todo));
+    }
+    let log = beside(found, "-wal");
+    let size = look_at_name(&log).map_or(0, |log| log.len());
+    (size > LARGE_LOG_BYTES).then(|| {
+        let told = format!(
+            "`{shown}`: its log has {} and is not begun anew, because `{}` cannot have its commits",
+            bytes(size),
+            archive.shown()
+        );
+        (told, "see what keeps it from being written: room, rights, the disk; `pellucid backup DB --log` says it")
+    })
 }

@@ -24,6 +24,7 @@ use crate::known::{certificate_gone, Known};
 use crate::output::{bytes, date, now, table, word, Failure, Grid, Output};
 use crate::pinned;
 use crate::policy::Told;
+use crate::recovery;
 use crate::scan;
 use crate::seems::seems;
 
@@ -189,6 +190,9 @@ fn warn_about(found: &Inspection, known: &Known, keyring: State, warnings: &mut 
                 warnings.push(format!("`{name}` is NOT encrypted: its encryption is switched off"));
             }
             if let Some((told, todo)) = scan::status::stands(&found.path, sealed) {
+                warnings.push(format!("{told}; {todo}"));
+            }
+            if let Some((told, todo)) = recovery::trouble(&found.path, &sealed.header) {
                 warnings.push(format!("{told}; {todo}"));
             }
             if keyring == State::There {

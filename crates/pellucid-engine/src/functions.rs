@@ -65,7 +65,7 @@ fn encrypt_main(lender: Lender<'_>, certificate: Option<String>) -> Result<Strin
     let birth = || Ok(Birth::new(Algorithm::Aes256, &protections)?);
     let was_wal = leave_wal(&own, &path)?;
     let options =
-        Options { timeout: TIMEOUT, load: Vec::new(), lender: Some(lender.clone()), was_wal };
+        Options { lender: Some(lender.clone()), was_wal, ..Options::new(TIMEOUT, Vec::new()) };
     let encrypted = encrypt(&path, birth, &options, &mut |_, _, _| ());
     if encrypted.is_err() && was_wal {
         // The database was not changed; the journal mode becomes what it was.

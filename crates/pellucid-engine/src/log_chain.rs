@@ -10,12 +10,14 @@ use pellucid::header::{Header, RecoveryModel, Second};
 use pellucid::lsn::Lsn;
 use pellucid::secret::fill_random;
 use pellucid::shown::Shown;
+use pellucid::wal::FRAME_HEADER_BYTES;
 use pellucid::{Error, Subject};
-use pellucid_files::paths::{full_name, names_in};
+use pellucid_files::paths::{full_name, resolved};
 use pellucid_host::connection::{uri, Handle};
 use pellucid_host::{ffi, DatabaseError};
 use pellucid_keyring::{Action, Event};
-use pellucid_vfs::log_archive::{path_of, Archive};
+use pellucid_vfs::container::Container;
+use pellucid_vfs::log_archive::{self, path_of, Archive};
 use pellucid_vfs::opened;
 
 use crate::header_change;
@@ -93,7 +95,7 @@ pub fn set_model(path: &Path, model: RecoveryModel) -> Result<bool, DatabaseErro
         },
     )?;
     if chain_of(&header).is_none() {
-        remove_archive(path)?;
+        log_archive::remove(&resolved(path)?)?;
     }
     Ok(is_change)
 }
@@ -157,11 +159,16 @@ pub fn hand_out(path: &Path, handle: &Handle<'_>) -> Result<Option<Lsn>, Databas
     Ok(Some(standing.state.live.lsn(standing.counted)))
 }
 
-/// Notes that a full backup begins the chain, or lets differentials go on from it: `base` is its snapshot.
+/// Notes that a full backup begins the chain: logs behind `first` are applied to it, and its snapshot is `last`. One that was begun
+/// behind a break of the chain lets it go on.
 ///
 /// # Errors
 /// [`DatabaseError`].
-pub fn has_base(path: &Path, base: Lsn, set: [u8; 32]) -> Result<(), DatabaseError> {
+pub fn has_base(
+    path: &Path,
+    (first, last): (Lsn, Lsn),
+    set: [u8; 32],
+) -> Result<(), DatabaseError> {
     let handle =
         Handle::open(path, &uri(path, "vfs=pellucid&require=container"), ffi::OPEN_READWRITE)?;
     handle.run("SELECT 1 FROM sqlite_schema")?;
@@ -173,30 +180,34 @@ pub fn has_base(path: &Path, base: Lsn, set: [u8; 32]) -> Result<(), DatabaseErr
     let archive = Archive::open(container.path())?;
     let locked = archive.lock(PATIENCE)?;
     let mut state = archive.state(&keys)?;
-    // A chain that was broken goes on from here.
-    if !state.broken_at.is_none() {
-        state.backed_up = state.backed_up.max(base);
-        state.broken_at = Lsn::NONE;
+    if !state.broken_at.is_none() && first.epoch >= state.broken_epoch {
+        state.backed_up = state.backed_up.max(first);
+        (state.broken_at, state.broken_epoch) = (Lsn::NONE, 0);
     }
-    (state.has_base, state.base, state.last_set) = (true, base, set);
+    (state.has_base, state.base, state.last_set) = (true, last, set);
     locked.write(&state, &keys)?;
     Ok(())
 }
 
-/// Removes the archive of a chain that has ended.
-fn remove_archive(path: &Path) -> Result<(), DatabaseError> {
-    let folder = path_of(path);
-    let io = |error| Error::io(Subject::File(folder.clone()), error);
-    match names_in(&folder) {
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
-        Err(error) => return Err(io(error).into()),
-        Ok(names) => {
-            for name in names {
-                std::fs::remove_file(folder.join(name)).map_err(io)?;
-            }
-        }
+/// Seals what the archive has under an older key anew, so that nothing of it needs that key.
+///
+/// # Errors
+/// [`DatabaseError`]. The older key has to stay then.
+pub fn renew(path: &Path, container: &Container) -> Result<(), DatabaseError> {
+    if container.chain().is_none() {
+        return Ok(());
     }
-    std::fs::remove_dir(&folder).map_err(io)?;
+    let keys = container.keys().map_err(|code| header_change::cannot_write(path, code))?;
+    let page_bytes = container.page_size().unwrap_or(0);
+    let archive = Archive::open(container.path()).map_err(|error| no_archive(path, error))?;
+    if !archive.lock_backups(PATIENCE)? {
+        let what = "a log backup of it is being made";
+        return Err(Error::limit(Subject::File(path.to_owned()), what).into());
+    }
+    for segment in archive.segments()? {
+        archive.lock(PATIENCE)?.renew(segment, &keys, page_bytes + FRAME_HEADER_BYTES)?;
+    }
+    archive.lock(PATIENCE)?.write(&archive.state(&keys)?, &keys)?;
     Ok(())
 }
 
@@ -213,5 +224,5 @@ fn no_archive(path: &Path, error: Error) -> DatabaseError {
         "its chain of log backups is broken: its archive cannot be read ({error}); `{}` has it",
         path_of(path).shown()
     );
-    Error::corrupt(Subject::File(path.to_owned()), what).into()
+    Error::corrupt(Subject::LogArchive, format!("`{}`: {what}", path.shown())).into()
 }

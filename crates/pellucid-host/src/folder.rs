@@ -87,6 +87,16 @@ impl Folder {
         done(unsafe { libc::mkdirat(self.raw(), name.as_ptr(), mode) })
     }
 
+    /// Removes an empty directory by its name.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn remove_folder(&self, name: &OsStr) -> io::Result<()> {
+        let name = terminated(name)?;
+        // SAFETY: the directory is open, the name terminated.
+        done(unsafe { libc::unlinkat(self.raw(), name.as_ptr(), libc::AT_REMOVEDIR) })
+    }
+
     /// Gives the directory itself to another owner.
     ///
     /// # Errors

@@ -17,12 +17,14 @@ pub struct Options<'call> {
     pub lender: Option<lending::Lender<'call>>,
     /// Whether the database is to be in WAL mode afterwards, although it is not now.
     pub was_wal: bool,
+    /// Whether another database takes the place of this one, and its chain of log backups ends.
+    pub ends_chain: bool,
 }
 
 impl Options<'_> {
     /// Makes the options of a program without a connection of its own.
     pub fn new(timeout: Duration, load: Vec<PathBuf>) -> Self {
-        Self { timeout, load, lender: None, was_wal: false }
+        Self { timeout, load, lender: None, was_wal: false, ends_chain: false }
     }
 
     /// The timeout in milliseconds, as SQLite takes it.

@@ -113,6 +113,11 @@ pub struct Container {
     pub transaction: Transaction,
     /// The wal-index, as far as SQLite has mapped it.
     pub index: WalIndex,
+    /// Whether this connection only seals pages anew: a scan's.
+    pub reseals: Cell<bool>,
+    /// Whether this connection leaves the journal mode WAL although there is a chain of log backups, because another database takes
+    /// the place of this one.
+    pub leaves_wal: Cell<bool>,
     /// What the chain of log backups has refused to this connection.
     pub log_chain: LogChain,
     /// Whether this connection reads a state of which every page is in the file. A missing page was
@@ -165,6 +170,8 @@ impl Container {
             opened: Cell::new(0),
             transaction: Transaction::new()?,
             index: WalIndex::default(),
+            reseals: Cell::new(false),
+            leaves_wal: Cell::new(false),
             log_chain: LogChain::default(),
             is_whole: Cell::new(false),
             was_cut: Cell::new(false),

@@ -575,12 +575,13 @@ unsafe fn pragma(main: &mut MainFile, argument: *mut *mut c_char) -> c_int {
     }
     let leaves_wal = name.eq_ignore_ascii_case(b"journal_mode")
         && value.is_some_and(|value| !value.eq_ignore_ascii_case(b"wal"));
-    if !leaves_wal || main.files().container.chain().is_none() {
+    let container = &main.files().container;
+    if !leaves_wal || container.leaves_wal.get() || container.chain().is_none() {
         return ffi::NOTFOUND;
     }
     let said = "its commits go into a chain of log backups (recovery model FULL), which needs the journal mode WAL; set the \
                 recovery model to SIMPLE first";
-    main.files().container.note(ffi::ERROR, said);
+    container.note(ffi::ERROR, said);
     if let Some(api) = Api::get() {
         // SAFETY: SQLite frees the answer by `sqlite3_free`; the room for it is the first of the three.
         unsafe { *argument = api.text(said.as_bytes()) };

@@ -8,17 +8,21 @@
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
-use std::io::{self, Read, Write};
+use std::io::{self, BufWriter, Read, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{fchown, FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use pellucid::hash::Sha256;
 use pellucid::keys::ContainerKeys;
 use pellucid::log_archive::{
     ArchiveState, Segment, ARCHIVE_SECTORS, ARCHIVE_SECTOR_BYTES, SEGMENT_HEAD_BYTES,
 };
+use pellucid::nonce::SystemNonces;
 use pellucid::secret::fill_random;
+use pellucid::unit::TAIL_BYTES;
+use pellucid::wal::{open_frame, seal_frame, Run, Stamp, Version};
 use pellucid::{Error, Result, Subject};
 use pellucid_files::paths::{beside, names_in};
 use pellucid_host::byte_lock;
@@ -46,6 +50,23 @@ pub struct Archive {
 /// The folder of the archive of the database at `database`.
 pub fn path_of(database: &Path) -> PathBuf {
     beside(database, SUFFIX)
+}
+
+/// Removes the archive beside a database that has no chain any more.
+///
+/// # Errors
+/// [`Error::Io`].
+pub fn remove(database: &Path) -> Result<()> {
+    let path = path_of(database);
+    let io = |error| Error::io(Subject::File(path.clone()), error);
+    let names = match names_in(&path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        names => names.map_err(io)?,
+    };
+    let folder = Folder::of(&path.join(STATE)).map_err(io)?;
+    names.iter().try_for_each(|name| folder.remove_name(name)).map_err(io)?;
+    let beside = Folder::of(&path).map_err(io)?;
+    beside.remove_folder(&name_of(&path)).and_then(|()| beside.sync()).map_err(io)
 }
 
 impl Archive {
@@ -91,7 +112,14 @@ impl Archive {
         }
         let archive = Self::open(database)?;
         let locked = archive.lock(timeout)?;
-        locked.write(state, keys)?;
+        // What is there is of a chain that has ended.
+        archive.remove_unfinished();
+        archive.segments()?.into_iter().try_for_each(|one| archive.remove_segment(one))?;
+        let known = [0, 1].map(|sequence| ArchiveState { sequence, ..*state });
+        // Over both sectors, so that none of that chain is the newer one.
+        for state in &known {
+            locked.write(state, keys)?;
+        }
         drop(locked);
         archive.folder.sync().map_err(io)?;
         Ok(archive)
@@ -176,7 +204,7 @@ impl Archive {
         Ok(found)
     }
 
-    /// Opens kept frames: their head, the file, and how many whole frames of `frame_bytes` it has.
+    /// Opens kept frames: their head, and the file.
     ///
     /// # Errors
     /// [`Error::Unauthentic`] if the head is not authentic, or of another file; [`Error::Io`].
@@ -184,8 +212,7 @@ impl Archive {
         &self,
         (epoch, first): (u32, u32),
         keys: &ContainerKeys,
-        frame_bytes: usize,
-    ) -> Result<(Segment, File, u32)> {
+    ) -> Result<(Segment, File)> {
         let name = format!("{epoch:08x}-{first:08x}.frames");
         let io = |error| Error::io(Subject::File(self.path.join(&name)), error);
         let mut file = self.folder.open(OsStr::new(&name)).map_err(io)?;
@@ -198,9 +225,7 @@ impl Archive {
             let cause = format!("`{name}` has other frames than its name says");
             return Err(Error::unauthentic(Subject::LogArchive, cause));
         }
-        let bytes = file.metadata().map_err(io)?.len().saturating_sub(SEGMENT_HEAD_BYTES as u64);
-        let frames = u32::try_from(bytes / frame_bytes as u64).unwrap_or(u32::MAX);
-        Ok((segment, file, frames))
+        Ok((segment, file))
     }
 
     /// Removes kept frames.
@@ -250,8 +275,8 @@ impl Locked<'_> {
         Ok(written)
     }
 
-    /// Keeps frames: `read` fills the buffer with them, piece by piece, until it says 0. They are on disk with their name when
-    /// this returns, and count when the state says so.
+    /// Keeps frames of `frame_bytes`: `read` fills the buffer with one after the other, until it says false. Their number and their
+    /// tails come into the head. They are on disk with their name when this returns, and count when the state says so.
     ///
     /// # Errors
     /// [`Error::Io`]; those of `read`.
@@ -259,7 +284,8 @@ impl Locked<'_> {
         &self,
         segment: &Segment,
         keys: &ContainerKeys,
-        mut read: impl FnMut(&mut [u8]) -> Result<usize>,
+        frame_bytes: usize,
+        mut read: impl FnMut(&mut [u8]) -> Result<bool>,
     ) -> Result<()> {
         let mut random = [0; 8];
         fill_random(&mut random)?;
@@ -268,19 +294,25 @@ impl Locked<'_> {
         let name = self.archive.path.join(segment.file_name());
         let io = |error| Error::io(Subject::File(name.clone()), error);
         let mut write = || {
-            let mut file = folder.create(OsStr::new(&unfinished)).map_err(io)?;
-            let owner = self.archive.state.metadata().map_err(io)?;
+            let file = folder.create(OsStr::new(&unfinished)).map_err(io)?;
+            let state = &self.archive.state;
+            let owner = File::metadata(state).map_err(io)?;
             if owner.uid() != file.metadata().map_err(io)?.uid() {
                 fchown(&file, Some(owner.uid()), Some(owner.gid())).map_err(io)?;
             }
-            file.write_all(&segment.encode(keys.header_key())).map_err(io)?;
-            let mut piece = vec![0; PIECE_BYTES];
-            loop {
-                match read(&mut piece)? {
-                    0 => break,
-                    bytes => file.write_all(&piece[..bytes]).map_err(io)?,
-                }
+            (&file).write_all(&[0; SEGMENT_HEAD_BYTES]).map_err(io)?;
+            let mut out = BufWriter::with_capacity(PIECE_BYTES, &file);
+            let mut frame = vec![0; frame_bytes];
+            let (mut count, mut tails) = (0, Sha256::new());
+            while read(&mut frame)? {
+                tails.update(&frame[frame_bytes - TAIL_BYTES..]);
+                out.write_all(&frame).map_err(io)?;
+                count += 1;
             }
+            out.flush().map_err(io)?;
+            drop(out);
+            let head = Segment { count, tails: tails.finish(), ..*segment };
+            file.write_all_at(&head.encode(keys.header_key()), 0).map_err(io)?;
             file.sync_data().map_err(io)?;
             folder
                 .rename(OsStr::new(&unfinished), OsStr::new(&segment.file_name()), &file)
@@ -295,7 +327,47 @@ impl Locked<'_> {
     }
 }
 
-/// Bytes that are copied with one call.
+impl Locked<'_> {
+    /// Seals kept frames anew that are under an older key than the present one. Each keeps its stamp and its place.
+    ///
+    /// # Errors
+    /// [`Error::Unauthentic`] if a frame does not open; [`Error::Io`].
+    pub fn renew(&self, name: (u32, u32), keys: &ContainerKeys, frame_bytes: usize) -> Result<()> {
+        let (segment, file) = self.archive.open_segment(name, keys)?;
+        let run = Run::of(&segment.header, Version::Second);
+        let (mut unit, mut frame) = (vec![0; frame_bytes], vec![0; frame_bytes]);
+        let (mut next, mut tails) = (0, Some(Sha256::new()));
+        self.keep(&segment, keys, frame_bytes, |sealed| {
+            if next == segment.count {
+                let found = tails.take().map(Sha256::finish);
+                return if found == Some(segment.tails) {
+                    Ok(false)
+                } else {
+                    Err(other_frames(&segment))
+                };
+            }
+            let at = SEGMENT_HEAD_BYTES as u64 + u64::from(next) * frame_bytes as u64;
+            file.read_exact_at(&mut unit, at).map_err(|error| self.archive.io(error))?;
+            if let Some(tails) = &mut tails {
+                tails.update(&unit[frame_bytes - TAIL_BYTES..]);
+            }
+            let number = segment.first + next;
+            open_frame(keys, &run, number, &unit, &mut frame)?;
+            let stamp = Stamp::of(&unit);
+            seal_frame(keys, &mut SystemNonces, (&run, stamp), number, &frame, sealed)?;
+            next += 1;
+            Ok(true)
+        })
+    }
+}
+
+/// The error of a segment whose frames are not those that were kept in it.
+pub fn other_frames(segment: &Segment) -> Error {
+    let cause = format!("`{}` has other frames than were kept in it", segment.file_name());
+    Error::unauthentic(Subject::LogArchive, cause)
+}
+
+/// Bytes that are written with one call.
 const PIECE_BYTES: usize = 1 << 20;
 
 impl Drop for Locked<'_> {

@@ -20,11 +20,24 @@ pub struct LogChain {
     refused: Cell<Option<[u8; 8]>>,
     /// A transaction has ended, and nothing was asked for since: SQLite checkpoints by itself then.
     has_committed: Cell<bool>,
+    /// What the index counted when this connection took the database for itself alone: the salts of the log, and its last frame.
+    alone: Cell<Option<([u8; 8], u32)>>,
     /// The present checkpoint was told once that the log does not begin anew.
     was_told: Cell<bool>,
 }
 
 impl LogChain {
+    /// Notes what the index counts when this connection takes the database for itself alone: SQLite asks for no lock any more before
+    /// it makes the index anew.
+    pub fn is_alone(&self, counted: Option<([u8; 8], u32)>) {
+        self.alone.set(counted);
+    }
+
+    /// What that was, for the run with these salts.
+    pub fn alone(&self, salts: [u8; 8]) -> Option<u32> {
+        self.alone.get().filter(|(of, _)| *of == salts).map(|(_, counted)| counted)
+    }
+
     /// Notes that a transaction begins, or that somebody asks for a checkpoint.
     pub fn begins_write(&self) {
         self.has_committed.set(false);

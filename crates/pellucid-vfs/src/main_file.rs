@@ -279,6 +279,9 @@ impl MainFile {
             self.container.check_writable()?;
         }
         if level == ffi::LOCK_EXCLUSIVE {
+            let index = &self.container.index;
+            let counted = index.counted().filter(|_| index.is_made());
+            self.container.log_chain.is_alone(index.salts().zip(counted.map(|(frames, _)| frames)));
             // No further lock is asked for in an exclusive locking mode, and by a connection that closes.
             self.check_index_place()?;
         }
@@ -506,10 +509,28 @@ impl MainFile {
         }
     }
 
+    /// Refuses a page that is written past the log while each commit goes into a chain of log backups: it would be missing there. The
+    /// page by which a database comes to the journal mode WAL is none.
+    fn check_chain(&self, bytes: &[u8], offset: u64) -> Outcome<()> {
+        let has_log = self.files.with_wal(|_| ()).is_some();
+        if has_log || self.container.leaves_wal.get() || self.container.chain().is_none() {
+            return Ok(());
+        }
+        let enters_wal = offset == 0 && bytes.get(18..20) == Some(&[2, 2]);
+        if enters_wal {
+            return Ok(());
+        }
+        let said = "it is not in the journal mode WAL, and its commits would be missing from its chain of log backups: nothing is \
+                    written until `PRAGMA journal_mode=WAL`, or until its recovery model is SIMPLE";
+        self.container.note(ffi::READONLY, said);
+        Err(Code(ffi::READONLY))
+    }
+
     /// Keeps the log before the last connection removes it. False if it has to stay.
     pub fn may_remove_log(&self) -> bool {
         let is_last = self.container.transaction.lock_level() == ffi::LOCK_EXCLUSIVE;
-        !is_last || self.files.with_wal(|wal| wal.keep_before_end().is_ok()).unwrap_or(true)
+        let kept = || self.files.with_wal(|wal| wal.keep_before_end().is_ok()).unwrap_or(true);
+        !is_last || kept() || self.container.leaves_wal.get()
     }
 
     /// Notes that a checkpoint is asked for by a statement.
@@ -633,6 +654,7 @@ impl SqliteFile for MainFile {
             Written::Sealed => {}
         }
         self.container.check_writable()?;
+        self.check_chain(bytes, offset)?;
         self.database.write(bytes, offset)
     }
 

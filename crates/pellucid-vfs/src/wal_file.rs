@@ -145,6 +145,7 @@ impl WalFile {
         let completed = self.complete();
         if completed.is_err() {
             self.gathering = None;
+            self.stamps.take_back();
             self.tell();
         }
         completed?;
@@ -153,6 +154,7 @@ impl WalFile {
         if synced.is_err() {
             // SQLite takes the transaction back.
             self.committed.1 = 0;
+            self.stamps.take_back();
         }
         synced
     }

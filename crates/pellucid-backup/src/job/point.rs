@@ -1,5 +1,6 @@
 //! Which backup sets lead to a point in time: a full set, perhaps a differential of it, and logs.
 
+use std::collections::HashMap;
 use std::fmt;
 use std::path::PathBuf;
 
@@ -74,7 +75,9 @@ struct Base {
     spot: Spot,
     full: usize,
     place: ChainPlace,
+    /// Its snapshot was between these moments.
     begun: u64,
+    finished: u64,
     pages: u32,
 }
 
@@ -171,26 +174,35 @@ impl Library {
                 "a log set of another recovery fork is among these media: name those of one fork";
             return Err(Error::misuse(Subject::BackupSet(other.spot.position), what));
         }
-        let way = way(&logs, point)?;
-        let wanted = aim(&way, point)?;
+        refuse_two_histories(&logs)?;
+        let way = way(&logs, point, &bases)?;
         let mut bases: Vec<&Base> = bases.iter().filter(|base| base.place.fork == fork).collect();
         bases.sort_by_key(|base| std::cmp::Reverse(base.place.last));
+        let newest =
+            bases.first().filter(|base| commits(&way).all(|commit| commit.lsn <= base.place.first));
+        if let (Point::Last, Some(base)) = (point, newest) {
+            return Ok(plan(base, &[]));
+        }
+        let wanted = aim(&way, point)?;
         let mut missing = None;
-        for base in bases {
-            let (stops, reached) = match &wanted {
-                Aim::Commit(lsn) if base.place.last <= *lsn => (*lsn, true),
-                Aim::Before(time) if base.begun <= *time => (base.place.last, false),
+        for base in &bases {
+            if !is_on(&way, base.place.first) || !is_on(&way, base.place.last) {
+                continue;
+            }
+            let stops = match &wanted {
+                Aim::Commit(lsn) if base.place.last <= *lsn => *lsn,
+                Aim::Before { time, next } if base.is_before(*time, *next) => base.place.first,
                 _ => continue,
             };
-            match stretches(&way, base, stops, reached) {
+            match stretches(&way, base, stops) {
                 Ok(logs) => return Ok(plan(base, &logs)),
                 Err(lsn) => missing = missing.or(Some(lsn)),
             }
         }
-        Err(unreachable(point, &way, missing, &bases_of(self, keys)?))
+        Err(unreachable(point, &way, missing, &bases))
     }
 
-    /// All sets of chains, without those that a later copy of the same commits replaces.
+    /// All sets of chains.
     fn sets(&self, keys: &dyn KeySource) -> Result<(Vec<Base>, Vec<Log>)> {
         let (mut bases, mut logs) = (Vec::new(), Vec::new());
         for (number, (media, _)) in self.media.iter().enumerate() {
@@ -214,6 +226,7 @@ impl Library {
                         full: number,
                         place,
                         begun: header.begun,
+                        finished: set.manifest().finished,
                         pages: header.pages,
                     }),
                     Kind::Differential => {
@@ -223,6 +236,7 @@ impl Library {
                             full,
                             place,
                             begun: header.begun,
+                            finished: set.manifest().finished,
                             pages: header.pages,
                         }));
                     }
@@ -244,27 +258,69 @@ impl Library {
     }
 }
 
-fn bases_of(library: &Library, keys: &dyn KeySource) -> Result<Vec<Base>> {
-    Ok(library.sets(keys)?.0)
+impl Base {
+    /// Whether it is what the database was at a moment before the commit `next`, which is the first one of the logs that is later.
+    fn is_before(&self, time: u64, next: Option<Lsn>) -> bool {
+        match next {
+            Some(next) => self.begun <= time && self.place.last < next,
+            // Nothing says what came behind it.
+            None => (self.begun..=self.finished).contains(&time),
+        }
+    }
+}
+
+/// Refuses logs of which two have other commits under one number, as those of a database and of a copy that went on by itself.
+fn refuse_two_histories(logs: &[Log]) -> Result<()> {
+    let mut known = HashMap::new();
+    for log in logs {
+        for commit in &log.commits {
+            let before = known.insert(commit.lsn, (commit.time, commit.pages, log.spot));
+            let (time, pages, other) = before.unwrap_or((commit.time, commit.pages, log.spot));
+            if (time, pages) != (commit.time, commit.pages) {
+                return Err(Error::misuse(
+                    Subject::BackupSet(log.spot.position),
+                    format!(
+                        "LSN {} is another commit than in backup set {} of other media: a database and a copy of it have gone on by \
+                         themselves; name the media of one of them alone",
+                        commit.lsn, other.position
+                    ),
+                ));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Whether a number is on the way: not on a branch that was left. What is before the way is judged by whether logs lead from there.
+fn is_on(way: &[Stretch<'_>], lsn: Lsn) -> bool {
+    let Some(begins) = way.first().map(|first| first.log.place.first) else { return true };
+    let is_end = |stretch: &Stretch<'_>| {
+        let is_whole = stretch.commits == stretch.log.commits.len();
+        stretch.log.place.first == lsn || is_whole && stretch.log.place.last == lsn
+    };
+    lsn <= begins || way.iter().any(is_end) || commits(way).any(|commit| commit.lsn == lsn)
 }
 
 /// Where a plan stops.
 enum Aim {
     /// Behind a commit.
     Commit(Lsn),
-    /// Before every commit of the logs: as a full set or a differential that is not younger than this has it.
-    Before(u64),
+    /// Before every commit of the logs, of which the next one is known if there is any.
+    Before { time: u64, next: Option<Lsn> },
 }
 
 /// The commits that lead to the last one, or to `point` if that is on a branch that was left: from the end backwards each log set goes
 /// on behind another.
-fn way<'a>(logs: &'a [Log], point: &Point) -> Result<Vec<Stretch<'a>>> {
-    let ends_at = |log: &&Log| match point {
-        Point::Lsn(lsn) => log.place.first < *lsn && *lsn <= log.place.last,
-        _ => false,
-    };
+fn way<'a>(logs: &'a [Log], point: &Point, bases: &[Base]) -> Result<Vec<Stretch<'a>>> {
     let by_end = |log: &&Log| (log.place.last, log.begun);
-    let end = logs.iter().filter(ends_at).max_by_key(by_end).or(logs.iter().max_by_key(by_end));
+    let has = |log: &&Log, lsn: Lsn| log.commits.iter().any(|commit| commit.lsn == lsn);
+    let end = match point {
+        Point::Lsn(lsn) if !bases.iter().any(|base| base.place.last == *lsn) => {
+            let found = logs.iter().filter(|log| has(log, *lsn)).max_by_key(by_end);
+            Some(found.ok_or_else(|| no_commit(logs, *lsn))?)
+        }
+        _ => logs.iter().max_by_key(by_end),
+    };
     let Some(end) = end else { return Ok(Vec::new()) };
     let mut way = vec![Stretch { log: end, commits: end.commits.len() }];
     let mut wanted = end.place.first;
@@ -290,7 +346,7 @@ fn aim(way: &[Stretch<'_>], point: &Point) -> Result<Aim> {
     match point {
         Point::Last => match commits(way).last() {
             Some(commit) => Ok(Aim::Commit(commit.lsn)),
-            None => Ok(Aim::Before(u64::MAX)),
+            None => Ok(Aim::Commit(Lsn::of_word(u64::MAX))),
         },
         Point::Lsn(lsn) => Ok(Aim::Commit(*lsn)),
         Point::Mark(name) => {
@@ -316,18 +372,29 @@ fn at_time(way: &[Stretch<'_>], time: u64) -> Result<Aim> {
         )));
     }
     let before = commits(way).take_while(|commit| commit.time <= time).last();
+    let mut later = commits(way).skip_while(|commit| commit.time <= time);
+    let next = later.next();
     // A clock that was set back has two stretches of the same time.
-    let later =
-        commits(way).skip_while(|commit| commit.time <= time).find(|commit| commit.time <= time);
-    if let Some(later) = later {
-        let first = before.map_or(Lsn::NONE, |commit| commit.lsn);
+    if let (Some(next), Some(again)) = (next, later.find(|commit| commit.time <= time)) {
         return Err(misuse(&format!(
-            "the clock was set back: {} was between LSN {first} and the next commit, and again at LSN {}; name the LSN",
+            "the clock was set back: {} was before LSN {}, and again at LSN {}; name the LSN",
             shown(time),
-            later.lsn
+            next.lsn,
+            again.lsn
         )));
     }
-    Ok(before.map_or(Aim::Before(time), |commit| Aim::Commit(commit.lsn)))
+    let next = next.map(|commit| commit.lsn);
+    Ok(before.map_or(Aim::Before { time, next }, |commit| Aim::Commit(commit.lsn)))
+}
+
+fn no_commit(logs: &[Log], lsn: Lsn) -> Error {
+    let all = || logs.iter().flat_map(|log| &log.commits).map(|commit| commit.lsn);
+    let near = [all().filter(|other| *other < lsn).max(), all().filter(|other| *other > lsn).min()];
+    let near: Vec<String> = near.into_iter().flatten().map(|lsn| lsn.to_string()).collect();
+    misuse(&format!(
+        "no commit of these media has LSN {lsn}; next to it are {}",
+        near.join(" and ")
+    ))
 }
 
 /// The stretches that are applied to `base` up to `stops`. The number from which on they are missing, if they are.
@@ -335,10 +402,9 @@ fn stretches<'a>(
     way: &[Stretch<'a>],
     base: &Base,
     stops: Lsn,
-    is_commit: bool,
 ) -> std::result::Result<Vec<(&'a Log, usize)>, Lsn> {
     let begins = base.place.first;
-    if stops <= begins || (!is_commit && begins == base.place.last) {
+    if stops <= begins {
         return Ok(Vec::new());
     }
     let mut reached = begins;
@@ -382,7 +448,7 @@ fn plan(base: &Base, logs: &[(&Log, usize)]) -> Plan {
 }
 
 /// What can be had instead.
-fn unreachable(point: &Point, way: &[Stretch<'_>], missing: Option<Lsn>, bases: &[Base]) -> Error {
+fn unreachable(point: &Point, way: &[Stretch<'_>], missing: Option<Lsn>, bases: &[&Base]) -> Error {
     let gap = missing.map_or(String::new(), |lsn| {
         format!("; the log backups behind LSN {lsn} are missing among these media")
     });

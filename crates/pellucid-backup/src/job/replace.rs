@@ -122,7 +122,7 @@ pub fn take_place(
     original: &Original,
     timeout: Duration,
 ) -> std::result::Result<(), DatabaseError> {
-    let options = Options::new(timeout, Vec::new());
+    let options = Options { ends_chain: true, ..Options::new(timeout, Vec::new()) };
     let how = uri(to, "vfs=pellucid&plain_copies=1");
     match Source::reserve_held(original.clone(), to, &how, &options) {
         Ok(source) => {

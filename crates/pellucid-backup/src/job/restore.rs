@@ -16,6 +16,7 @@ use pellucid_host::folder::{name_of, Folder};
 use pellucid_host::DatabaseError;
 use pellucid_keyring::{Action, Event};
 use pellucid_vfs::copy::CopyFile;
+use pellucid_vfs::log_archive;
 use pellucid_vfs::pins::Expectation;
 use pellucid_vfs::seal_request::{leave, remember, Birth, Credentials, Protection, Request};
 
@@ -428,6 +429,8 @@ impl Place {
         if let Some(older) = &self.older {
             leave(older, &self.to);
         }
+        // Its database is gone.
+        log_archive::remove(&self.to)?;
         Ok(())
     }
 }

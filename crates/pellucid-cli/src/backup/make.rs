@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use clap::Args;
 use pellucid::media::{Compression, Kind};
 use pellucid::shown::Shown;
-use pellucid::{message, Algorithm};
+use pellucid::{message, Algorithm, Error, Subject};
 use pellucid_backup::job::{
     back_up, Done, Existing, Files, Job, JobError, LogJob, Phase, Retention, Rules,
 };
@@ -186,15 +186,32 @@ fn refused(error: JobError, args: &BackupArgs) -> Failure {
         _ => None,
     };
     let exists = matches!(error, JobError::Exists(_));
+    let is_chain = is_of_chain(&error);
     let mut failure = Failure::from(DatabaseError::from(error));
     failure.hint = hint.map(str::to_owned).or(failure.hint);
     if exists {
         failure = failure.called(Id::Exists);
     }
+    if is_chain {
+        let hint = "put the folder with `-log` at its end back as it was; else `pellucid recovery DB simple`, then `full`, and a full \
+                    backup begin another chain";
+        failure = Failure { hint: Some(hint.to_owned()), ..failure.called(Id::ChainBroken) };
+    }
     match names_a_file {
         true => failure,
         false => failure.about(&args.database),
     }
+}
+
+/// Whether something is wrong with the database's archive of logs.
+fn is_of_chain(error: &JobError) -> bool {
+    matches!(
+        error,
+        JobError::Database(DatabaseError::Typed(
+            Error::Corrupt { subject: Subject::LogArchive, .. }
+                | Error::Unauthentic { subject: Subject::LogArchive, .. }
+        ))
+    )
 }
 
 fn job(args: &BackupArgs, output: &Output) -> Result<Job, Failure> {

@@ -63,6 +63,7 @@ ids! {
     NeedsNewerFormat "needs-newer-format" "needs-newer-format",
     IndexInMemory "index-in-memory" "index-in-memory",
     NeedsVersion2 "needs-upgrade" "unsupported",
+    ChainBroken "chain-broken" "corrupt",
     Schema "schema" "schema",
     Sqlite "sqlite" "sqlite",
     Misuse "misuse" "misuse",

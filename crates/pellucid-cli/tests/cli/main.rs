@@ -56,6 +56,7 @@ mod keys;
 mod kills;
 mod lab;
 mod languages;
+mod log_backups;
 mod lost_log;
 mod manual;
 mod messages;

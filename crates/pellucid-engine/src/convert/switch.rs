@@ -16,6 +16,7 @@ use pellucid_host::{DatabaseError, Options};
 use pellucid_vfs::copy::CopyFile;
 use pellucid_vfs::laying::{replace_sector_zero, Laying};
 use pellucid_vfs::open_file::OpenFile;
+use pellucid_vfs::opened;
 
 use crate::convert::original::Original;
 use crate::convert::{Progress, Stage};
@@ -60,6 +61,9 @@ impl<'a> Source<'a> {
             }
         };
         options.equip(&handle)?;
+        if let (true, Some((_, container))) = (options.ends_chain, opened::sealed(&handle)?) {
+            container.leaves_wal.set(true);
+        }
         let mut source =
             Self { handle, was_wal: false, patience, path, original, done: Cell::new(false) };
         source.wait(|handle| handle.number("SELECT count(*) FROM sqlite_schema").map(|_| true))?;

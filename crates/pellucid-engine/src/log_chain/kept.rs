@@ -1,15 +1,18 @@
 //! The commits that no log backup has yet: frames kept in the archive, in the order of the chain.
 
 use std::fs::File;
+use std::io::{BufReader, Read, Seek, SeekFrom};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use pellucid::hash::Sha256;
 use pellucid::header::Header;
 use pellucid::keys::ContainerKeys;
 use pellucid::log_archive::{ArchiveState, Segment, SEGMENT_HEAD_BYTES};
 use pellucid::lsn::Lsn;
+use pellucid::shown::Shown;
 use pellucid::unit::TAIL_BYTES;
 use pellucid::wal::{
     open_frame, page_and_commit, Run, Stamp, Version as LogVersion, FRAME_HEADER_BYTES,
@@ -17,14 +20,14 @@ use pellucid::wal::{
 use pellucid::{Error, Result, Subject};
 use pellucid_host::connection::{uri, Handle};
 use pellucid_host::{ffi, DatabaseError};
-use pellucid_vfs::log_archive::Archive;
+use pellucid_vfs::log_archive::{other_frames, Archive};
 use pellucid_vfs::opened;
 
 use super::{no_archive, PATIENCE};
 use crate::header_change::{cannot_write, in_use};
 
-/// Frames whose headers are read with one call.
-const FRAMES_AT_ONCE: u32 = 64;
+/// Bytes that are read with one call.
+const PIECE_BYTES: usize = 1 << 20;
 
 /// A commit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,6 +40,8 @@ pub struct Commit {
     pub pages: u32,
     /// Its clock was behind that of an earlier commit.
     pub stepped_back: bool,
+    /// It changes no page, but for the key that it is under: a scan's.
+    pub reseals_only: bool,
 }
 
 /// What one commit made of a page.
@@ -55,7 +60,7 @@ pub struct Version {
 struct Frames {
     segment: Segment,
     file: File,
-    /// The last one that is of the chain.
+    /// The last one that is of the chain. What is behind it was lost by a power cut, after it had been kept.
     last: u32,
     run: Run,
 }
@@ -188,14 +193,18 @@ impl KeptLog {
     /// # Errors
     /// [`Error::Io`]. The set is good all the same, and the next one has these commits once more.
     pub fn is_backed_up(self, set: [u8; 32]) -> Result<()> {
-        let locked = self.archive.lock(PATIENCE)?;
-        let mut state = self.archive.state(&self.keys)?;
-        if state.fork != self.state.fork {
-            let what = "another chain of log backups has begun meanwhile";
-            return Err(Error::misuse(Subject::File(self.database.clone()), what));
+        {
+            let locked = self.archive.lock(PATIENCE)?;
+            let mut state = self.archive.state(&self.keys)?;
+            if state.fork != self.state.fork {
+                let what = "another chain of log backups has begun meanwhile";
+                return Err(Error::misuse(Subject::File(self.database.clone()), what));
+            }
+            // A full backup that ended a break meanwhile is further.
+            (state.backed_up, state.last_set) = (state.backed_up.max(self.last), set);
+            locked.write(&state, &self.keys)?;
         }
-        (state.backed_up, state.last_set) = (self.last, set);
-        locked.write(&state, &self.keys)?;
+        // Nobody waits for these.
         let is_done = |(epoch, first): &(u32, u32)| Lsn::new(*epoch, *first) <= self.last;
         for segment in self.archive.segments()?.into_iter().filter(is_done) {
             self.archive.remove_segment(segment)?;
@@ -206,7 +215,6 @@ impl KeptLog {
     /// Finds the frames that lead from the last log backup to the last commit: each says what it goes on behind.
     fn find(&mut self) -> Result<()> {
         let names = self.archive.segments()?;
-        let frame_bytes = self.unit.len();
         let mut wanted = self.last;
         while wanted > self.state.backed_up {
             let mut found = None;
@@ -215,9 +223,8 @@ impl KeptLog {
                 .rev()
                 .filter(|(epoch, first)| *epoch == wanted.epoch && *first <= wanted.frame)
             {
-                let (segment, file, count) =
-                    self.archive.open_segment(*name, &self.keys, frame_bytes)?;
-                let ends = u64::from(segment.first) + u64::from(count);
+                let (segment, file) = self.archive.open_segment(*name, &self.keys)?;
+                let ends = u64::from(segment.first) + u64::from(segment.count);
                 if segment.fork == self.state.fork
                     && u64::from(wanted.frame) < ends
                     && segment.behind < wanted
@@ -239,56 +246,42 @@ impl KeptLog {
 
     fn broken(&self, at: Lsn) -> Error {
         Error::corrupt(
-            Subject::File(self.database.clone()),
+            Subject::LogArchive,
             format!(
-                "its chain of log backups is broken: the frames up to LSN {at} are not in `{}`; a full or differential backup \
-                 lets it go on",
-                pellucid::shown::Shown::shown(self.archive.path())
+                "`{}`: its chain of log backups is broken: the frames up to LSN {at} are not in `{}`, or not as they were kept",
+                self.database.shown(),
+                self.archive.path().shown()
             ),
         )
     }
 
-    /// Goes through the frames for commits and the pages that they changed. Nothing is opened: what is read later has to be authentic
-    /// with these headers.
+    /// Goes through the frames for commits and the pages that they changed. Each is opened, and they are those that were kept: what a
+    /// frame has in clear decides here which pages a backup has.
     fn read_commits(&mut self) -> Result<()> {
         let frame_bytes = self.unit.len();
-        let mut heads = vec![0; FRAMES_AT_ONCE as usize * frame_bytes];
         for (at, frames) in (0u32..).zip(&self.frames) {
-            let mut pages: Vec<(u32, u32)> = Vec::new();
-            let mut is_first = true;
-            let mut number = frames.segment.first;
-            while number <= frames.last {
-                let count = FRAMES_AT_ONCE.min(frames.last - number + 1);
-                let heads = &mut heads[..count as usize * frame_bytes];
-                let from = offset(&frames.segment, number, frame_bytes);
-                frames
-                    .file
-                    .read_exact_at(heads, from)
-                    .map_err(|error| Error::io(Subject::Frame(number), error))?;
-                for (frame, head) in (number..).zip(heads.chunks_exact(frame_bytes)) {
-                    let stamp = Stamp::of(head);
-                    let (page, size) = page_and_commit(head);
-                    // Without powersafe overwrite a commit's last frame is repeated to the end of a sector.
-                    let is_repeated = is_first && !stamp.first;
-                    if !is_repeated {
-                        pages.push((page, frame));
-                    }
-                    is_first = size != 0;
-                    let lsn = Lsn::new(frames.segment.epoch, frame);
-                    if is_repeated {
-                        if let Some(commit) = self.commits.last_mut().filter(|_| size != 0) {
-                            commit.lsn = lsn;
-                        }
-                    } else if size != 0 {
-                        add(
-                            &mut self.commits,
-                            &mut self.versions,
-                            (lsn, stamp, size),
-                            (at, &mut pages),
-                        );
-                    }
+            let segment = &frames.segment;
+            let mut file = BufReader::with_capacity(PIECE_BYTES, &frames.file);
+            let failed = |error| Error::io(Subject::LogArchive, error);
+            file.seek(SeekFrom::Start(SEGMENT_HEAD_BYTES as u64)).map_err(failed)?;
+            let mut tails = Sha256::new();
+            let mut found = Found {
+                commits: &mut self.commits,
+                versions: &mut self.versions,
+                pages: Vec::new(),
+                is_first: true,
+            };
+            for number in (segment.first..).take(segment.count as usize) {
+                file.read_exact(&mut self.unit).map_err(failed)?;
+                tails.update(&self.unit[frame_bytes - TAIL_BYTES..]);
+                if number > frames.last {
+                    continue;
                 }
-                number += count;
+                open_frame(&self.keys, &frames.run, number, &self.unit, &mut self.frame)?;
+                found.frame(Lsn::new(segment.epoch, number), (at, number), &self.unit);
+            }
+            if tails.finish() != segment.tails {
+                return Err(other_frames(segment));
             }
         }
         self.versions.sort_unstable();
@@ -296,32 +289,59 @@ impl KeptLog {
     }
 }
 
-/// Adds a commit with its pages: of each page the last frame.
-fn add(
-    commits: &mut Vec<Commit>,
-    versions: &mut Vec<Version>,
-    (lsn, stamp, size): (Lsn, Stamp, u32),
-    (at, pages): (u32, &mut Vec<(u32, u32)>),
-) {
-    let frames = std::mem::take(pages);
-    // Pages that are sealed again have the content that they had.
-    if stamp.reseals_only {
-        return;
+/// The commits of a stretch of frames, as they are found.
+struct Found<'a> {
+    commits: &'a mut Vec<Commit>,
+    versions: &'a mut Vec<Version>,
+    /// Pages and places of the frames of the transaction under way.
+    pages: Vec<(u32, (u32, u32))>,
+    is_first: bool,
+}
+
+impl Found<'_> {
+    fn frame(&mut self, lsn: Lsn, at: (u32, u32), unit: &[u8]) {
+        let stamp = Stamp::of(unit);
+        let (page, size) = page_and_commit(unit);
+        // Without powersafe overwrite a commit's last frame is repeated to the end of a sector.
+        let is_repeated = self.is_first && !stamp.first;
+        self.is_first = size != 0;
+        match (is_repeated, size) {
+            (true, 0) => {}
+            (true, _) => {
+                if let Some(commit) = self.commits.last_mut() {
+                    commit.lsn = lsn;
+                }
+            }
+            (false, size) => {
+                self.pages.push((page, at));
+                if size != 0 {
+                    self.commit(lsn, stamp, size);
+                }
+            }
+        }
     }
-    let commit = commits.len() as u32;
-    commits.push(Commit {
-        lsn,
-        time: stamp.time.micros(),
-        pages: size,
-        stepped_back: stamp.stepped_back,
-    });
-    let mut last = frames;
-    last.sort_unstable();
-    for (place, (page, frame)) in last.iter().enumerate() {
-        let is_last = last.get(place + 1).is_none_or(|(next, _)| next != page);
-        // What a transaction wrote behind the end that it left is no page.
-        if is_last && *page <= size {
-            versions.push(Version { page: *page, commit, at: (at, *frame) });
+
+    fn commit(&mut self, lsn: Lsn, stamp: Stamp, size: u32) {
+        let commit = self.commits.len() as u32;
+        let mut pages = std::mem::take(&mut self.pages);
+        self.commits.push(Commit {
+            lsn,
+            time: stamp.time.micros(),
+            pages: size,
+            stepped_back: stamp.stepped_back,
+            reseals_only: stamp.reseals_only,
+        });
+        // Pages that are sealed again have the content that they had.
+        if stamp.reseals_only {
+            return;
+        }
+        pages.sort_unstable();
+        for (place, (page, at)) in pages.iter().enumerate() {
+            let is_last = pages.get(place + 1).is_none_or(|(next, _)| next != page);
+            // What a transaction wrote behind the end that it left is no page.
+            if is_last && *page <= size {
+                self.versions.push(Version { page: *page, commit, at: *at });
+            }
         }
     }
 }

@@ -30,6 +30,8 @@ use pellucid_host::patience::Patience;
 use pellucid_host::DatabaseError;
 use pellucid_vfs::opened;
 
+use crate::log_chain;
+
 pub use pellucid::transition::Target;
 pub use switch::{change_state, rekey, rekey_as_new, set};
 pub(crate) use turn::is_taken;
@@ -188,6 +190,9 @@ impl<'a> Scanner<'a> {
         let handle = open(path, options.patience)?;
         let wal = handle.text("PRAGMA journal_mode")? == "wal";
         handle.run("PRAGMA cache_size=-8192")?;
+        if let Some((_, container)) = opened::sealed(&handle)? {
+            container.reseals.set(true);
+        }
         Ok(Self { path, options, handle, wal })
     }
 
@@ -244,6 +249,7 @@ impl<'a> Scanner<'a> {
                 // that is lost once the older key is dropped.
                 self.lower(|lower, _| lower.sync(ffi::SYNC_NORMAL))?
                     .map_err(|code| self.failed(code, "it cannot be synced"))?;
+                self.lower(|_, container| log_chain::renew(self.path, container))??;
                 switch::settle(self.path, &header)
             }
             Some(proof::Left::Page(_)) => Ok(false),

@@ -39,7 +39,15 @@ pub fn rekey(path: &Path, algorithm: Option<Algorithm>) -> Result<Header, Databa
 pub fn rekey_as_new(path: &Path, algorithm: Option<Algorithm>) -> Result<Header, DatabaseError> {
     let mut file_id = [0; 16];
     fill_random(&mut file_id)?;
-    switch(path, Action::Separated, Some(file_id), |header| new_key(header, algorithm))
+    switch(path, Action::Separated, Some(file_id), |header| {
+        if header.second.as_ref().is_some_and(|second| second.has_chain) {
+            return Err(Error::misuse(
+                Subject::File(path.to_owned()),
+                "it has a chain of log backups, which is of its present id; the recovery model SIMPLE ends the chain",
+            ));
+        }
+        new_key(header, algorithm)
+    })
 }
 
 fn new_key(header: &Header, algorithm: Option<Algorithm>) -> pellucid::Result<Target> {

@@ -31,15 +31,19 @@ impl Chain {
             self.last,
             kept.behind()
         );
-        let from = self.commits.len();
+        // What only seals pages anew changes no state.
+        let mut places = Vec::new();
         for commit in kept.commits() {
             assert!(self.commits.last().is_none_or(|(lsn, _, _)| *lsn < commit.lsn));
-            self.commits.push((commit.lsn, commit.pages, Vec::new()));
+            places.push(self.commits.len());
+            if !commit.reseals_only {
+                self.commits.push((commit.lsn, commit.pages, Vec::new()));
+            }
         }
         for version in kept.versions().to_vec() {
             let mut page = vec![0; self.page_bytes];
             kept.read(version, &mut page).unwrap();
-            self.commits[from + version.commit as usize].2.push((version.page, page));
+            self.commits[places[version.commit as usize]].2.push((version.page, page));
         }
         self.last = Some(kept.last());
         self.pieces += 1;

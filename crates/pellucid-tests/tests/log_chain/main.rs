@@ -7,12 +7,18 @@
 //! at the beginning. The number of commits in the chain is the counter's; each one that was acknowledged is there with its sum; what
 //! is built last equals the database.
 //!
+//! `faults`: the same with each call of the archive failing, or being the last one of the program.
+//! `points`: the same with backups and restores. `busy`: nobody waits for an answer that does not change.
+//!
 //! It can fail: without the question at the restart lock (`PELLUCID_SABOTAGE=log-kept`) it does.
 //!
 //! PELLUCID_SOAK_SECONDS, PELLUCID_SOAK_SEED and PELLUCID_SOAK_MODE choose other runs.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
+mod busy;
 mod chain;
+mod escapes;
+mod faults;
 mod points;
 mod writer;
 
@@ -36,8 +42,11 @@ const LEAST_COMMITS: usize = 300;
 
 #[test]
 fn child_entry() {
-    if role().is_some() {
-        writer::run();
+    match role().as_deref() {
+        Some("writer") => writer::run(),
+        Some("script") => faults::script(),
+        Some("commits") => escapes::commits(),
+        _ => {}
     }
 }
 
@@ -312,6 +321,54 @@ fn a_chain_needs_wal_and_ends_with_the_model_simple() {
     let mode: String =
         connection.query_row("PRAGMA journal_mode=DELETE", [], |row| row.get(0)).unwrap();
     assert_eq!(mode, "delete");
+}
+
+/// One transaction that is counted.
+fn write(connection: &Connection, count: usize) {
+    for _ in 0..count {
+        connection
+            .execute_batch("BEGIN IMMEDIATE; UPDATE counter SET n = n + 1; UPDATE t SET v = v + 1 WHERE id % 5 = 0; COMMIT")
+            .unwrap();
+    }
+}
+
+#[test]
+fn a_new_key_and_encryption_switched_off_and_on_leave_the_chain_whole() {
+    use pellucid_engine::scan::{self, Options, Target};
+    let bench = Bench::new(4096);
+    let mut chain = bench.begin();
+    let (connection, path) = (bench.open(), bench.database());
+    let all = |path: &Path| {
+        assert_eq!(
+            scan::run(path, &Options::default(), &mut |_, _, _| ()).unwrap(),
+            scan::Ended::Complete
+        );
+    };
+    write(&connection, 30);
+    // Frames under the key of before are in the archive, and in the log.
+    connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())).unwrap();
+    write(&connection, 30);
+    scan::rekey(&path, None).unwrap();
+    all(&path);
+    write(&connection, 10);
+    let changes: [fn(&Path) -> Result<pellucid::header::Header, pellucid_host::DatabaseError>; 3] = [
+        |path| scan::set(path, Target::Off),
+        |path| scan::set(path, Target::On(pellucid::Algorithm::Aes256)),
+        |path| scan::rekey(path, None),
+    ];
+    for change in changes {
+        change(&path).unwrap();
+        write(&connection, 5);
+        all(&path);
+        write(&connection, 5);
+    }
+    chain.take(&path);
+    // What only seals pages anew is no commit of the chain.
+    assert_eq!(chain.commits(), 100);
+    chain.assert_states(&BTreeMap::new(), 100);
+    let told = scan::rekey_as_new(&path, None).unwrap_err().to_string();
+    assert!(told.contains("chain of log backups"), "{told}");
+    connection.query_row("PRAGMA integrity_check", [], |_| Ok(())).unwrap();
 }
 
 #[test]

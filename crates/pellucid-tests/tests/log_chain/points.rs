@@ -38,7 +38,7 @@ fn log(bench: &Bench, name: &str) -> PathBuf {
     path
 }
 
-fn restoring(media: &[PathBuf], point: Point, to: PathBuf) -> Restoring {
+pub fn restoring(media: &[PathBuf], point: Point, to: PathBuf) -> Restoring {
     Restoring {
         media: media.to_vec(),
         base: None,

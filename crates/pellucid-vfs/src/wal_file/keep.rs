@@ -22,7 +22,11 @@ use crate::log_archive::{Archive, Locked};
 use crate::lower::ReadEnd;
 
 /// How long a new run of the log waits for whoever changes the archive.
-const PATIENCE: Duration = Duration::from_millis(500);
+const PATIENCE: Duration = Duration::from_secs(5);
+/// How long a checkpoint that must end with an empty log does: writers wait for it.
+const PATIENCE_OF_CHECKPOINT: Duration = Duration::from_millis(40);
+/// Bytes of the log that are read with one call.
+const PIECE_BYTES: usize = 1 << 20;
 /// How large the log may grow before its frames are copied into the archive: 64 MiB.
 const LIMIT_BYTES: u64 = 64 << 20;
 const LIMIT: &str = "PELLUCID_LOG_LIMIT";
@@ -66,17 +70,29 @@ impl WalFile {
 
     fn keep_for_restart(&mut self, must: bool) -> Result<Restart> {
         let archive = Archive::open(self.container.path())?;
-        let Some(locked) = archive.try_lock()? else { return Ok(Restart::Waits) };
+        let locked = match must {
+            // A checkpoint that must end with an empty log has the write lock meanwhile.
+            true => archive.lock(PATIENCE_OF_CHECKPOINT).ok(),
+            false => archive.try_lock()?,
+        };
+        let Some(locked) = locked else { return Ok(Restart::Waits) };
         let standing = self.stand(&locked)?;
         let is_small = self.offset(standing.counted + 1) <= limit();
-        if standing.counted > standing.state.live.kept {
-            if is_small && !must {
-                return Ok(Restart::Waits);
-            }
-            self.keep(&locked, standing)?;
+        if standing.counted > standing.state.live.kept && is_small && !must {
+            return Ok(Restart::Waits);
         }
-        self.known_kept = (standing.state.live.salts, standing.counted);
+        self.end_run(&locked, standing)?;
         Ok(Restart::Goes)
+    }
+
+    /// Keeps what is not kept, and says that the run has ended: whoever finds another log, or none, knows that nothing is missing. The
+    /// state is written whatever it said: what an earlier failed sync has left may be in memory alone.
+    fn end_run(&mut self, locked: &Locked<'_>, standing: Standing) -> Result<Standing> {
+        let mut standing = self.keep(locked, standing)?;
+        standing.state.has_ended = true;
+        standing.state = locked.write(&standing.state, &*self.keys_to_keep()?)?;
+        self.known_kept = (standing.state.live.salts, standing.counted);
+        Ok(standing)
     }
 
     /// Keeps all that counts, for whoever makes a log backup or a full one. Nothing is handed out that a sync has not returned for.
@@ -113,14 +129,9 @@ impl WalFile {
         let first = Lsn::new(1, 0);
         let live = LogRun { epoch: 1, first: 1, behind: first, ..LogRun::default() };
         let mut state = ArchiveState { file_id, fork, live, highest: 1, ..ArchiveState::default() };
-        let mut header = [0; HEADER_BYTES];
-        let is_there = self.lower.read(&mut header, 0).map_err(io_error)? == ReadEnd::Full
-            && WalHeader::parse_sealed(&header, self.version()).is_some();
-        if is_there {
-            self.know_page_size().map_err(io_error)?;
-            let run = Run::of(&header, self.version());
+        if let Some((header, run)) = self.present_run()? {
             state.live.salts = run.salts();
-            let counted = self.counted(&header, &run)?;
+            let counted = self.counted(&header, &run)?.unwrap_or(0);
             if counted > 0 {
                 self.lower.sync(ffi::SYNC_NORMAL).map_err(io_error)?;
                 state.live.kept = counted;
@@ -143,7 +154,7 @@ impl WalFile {
         let kept = Archive::open(self.container.path()).and_then(|archive| {
             let locked = archive.lock(PATIENCE)?;
             let standing = self.stand(&locked)?;
-            self.keep(&locked, standing).map(|_| ())
+            self.end_run(&locked, standing).map(|_| ())
         });
         self.unless_nothing_is_lost(kept)
     }
@@ -158,7 +169,7 @@ impl WalFile {
             let standing = self.stand(&locked)?;
             let mut state = self.keep(&locked, standing)?.state;
             if state.live.salts != run.salts() {
-                begin(&mut state, run.salts());
+                state.begin_run(run.salts());
                 locked.write(&state, &*self.keys_to_keep()?)?;
             }
             Ok(())
@@ -176,9 +187,11 @@ impl WalFile {
             return Ok(());
         }
         let run = Run::of(&header, self.version());
-        let known = if self.known_kept.0 == run.salts() { self.known_kept.1 } else { 0 };
-        match self.count(&header, known) {
-            Ok(counted) if counted == known => Ok(()),
+        let is_known = self.known_kept.0 == run.salts();
+        match self.counted(&header, &run) {
+            // Another connection has begun it anew, which asked the archive before.
+            Ok(None) => Ok(()),
+            Ok(Some(counted)) if counted == if is_known { self.known_kept.1 } else { 0 } => Ok(()),
             _ => Err(Code(ffi::FULL)),
         }
     }
@@ -196,22 +209,54 @@ impl WalFile {
         let keys = self.keys_to_keep()?;
         let mut state = locked.archive().state(&keys)?;
         self.assert_of_this(&state)?;
-        let mut header = [0; HEADER_BYTES];
-        let is_there = self.lower.read(&mut header, 0).map_err(io_error)? == ReadEnd::Full
-            && WalHeader::parse_sealed(&header, self.version()).is_some();
-        if !is_there {
-            return Ok(Standing { state, counted: state.live.kept });
-        }
-        self.know_page_size().map_err(io_error)?;
-        let run = Run::of(&header, self.version());
         let before = state;
+        let Some((header, run)) = self.present_run()? else {
+            // The log is gone, or was never written.
+            self.miss(&mut state);
+            if state != before {
+                state = locked.write(&state, &keys)?;
+            }
+            return Ok(Standing { state, counted: state.live.kept });
+        };
         self.find_run(&mut state, &run)?;
-        let counted = self.counted(&header, &run)?;
+        let counted = self.counted(&header, &run)?.unwrap_or(state.live.kept);
         self.follow(locked, &mut state, (&header, counted))?;
+        state.has_ended &= counted == state.live.kept;
         if state != before {
             state = locked.write(&state, &keys)?;
         }
         Ok(Standing { state, counted })
+    }
+
+    /// The header of the log, and its run. None if there is no log.
+    ///
+    /// A header that is damaged is an error: SQLite goes on by the index, and the frames are there.
+    fn present_run(&mut self) -> Result<Option<([u8; HEADER_BYTES], Run)>> {
+        let mut header = [0; HEADER_BYTES];
+        if self.lower.read(&mut header, 0).map_err(io_error)? == ReadEnd::Short {
+            return Ok(None);
+        }
+        if WalHeader::parse_sealed(&header, self.version()).is_none() {
+            return Err(Error::corrupt(Subject::WalHeader, "damaged: its frames cannot be kept"));
+        }
+        self.know_page_size().map_err(io_error)?;
+        Ok(Some((header, Run::of(&header, self.version()))))
+    }
+
+    /// Notes commits that are missing where the live run is over and nobody said how: frames were handed out that nobody keeps. What
+    /// was not handed out may be a crash's.
+    fn miss(&self, state: &mut ArchiveState) {
+        if !state.has_ended && state.live.handed_out > state.live.kept {
+            state.broken_epoch = state.highest + 1;
+            state.broken_at = state.live.lsn(state.live.kept);
+            self.tell_broken();
+        }
+    }
+
+    fn tell_broken(&self) {
+        let what = "commits are missing that the archive knows of: the chain of log backups is broken, and goes on with the next full \
+                    backup";
+        self.container.note(ffi::CORRUPT, what);
     }
 
     fn assert_of_this(&self, state: &ArchiveState) -> Result<()> {
@@ -244,13 +289,14 @@ impl WalFile {
         let follows = sector.is_some_and(|sector| {
             sector.run == *run.bytes() && Run::second(&sector.before).salts() == state.live.salts
         });
-        if !follows && state.live.salts != [0; 8] && state.broken_at.is_none() {
-            state.broken_at = state.live.lsn(state.live.kept);
-            let what = "a log is beside the database that does not follow the one that its archive knows: the chain of log \
-                        backups is broken, and goes on with the next full or differential backup";
-            self.container.note(ffi::CORRUPT, what);
+        let is_whole = follows && (state.has_ended || state.live.handed_out <= state.live.kept);
+        let behind = state.live.lsn(state.live.kept);
+        let is_first = state.live.salts == [0; 8];
+        state.begin_run(salts);
+        if !is_whole && !is_first || state.broken_epoch == state.live.epoch {
+            state.is_broken(behind);
+            self.tell_broken();
         }
-        begin(state, salts);
         Ok(())
     }
 
@@ -284,13 +330,19 @@ impl WalFile {
         }
         state.before = LogRun::default();
         state.highest += 1;
+        state.has_ended = false;
         state.live = LogRun {
             salts: run.salts,
             epoch: state.highest,
             first: left + 1,
-            behind: run.lsn_within(left),
+            behind: run.lsn(left),
             ..LogRun::default()
         };
+        if left + 1 < run.first {
+            // It left this epoch and the one before, and nothing says where that one began.
+            state.is_broken(run.behind);
+            self.tell_broken();
+        }
         state.live.kept = left;
         if left > 0 {
             self.mark(&mut state.live, left)?;
@@ -334,17 +386,28 @@ impl WalFile {
             first: run.kept + 1,
             behind: run.lsn(run.kept),
             header: *header,
+            count: 0,
+            tails: [0; 32],
         };
-        let (mut at, end) = (self.offset(run.kept + 1), self.offset(last + 1));
-        locked.keep(&segment, &*self.keys_to_keep()?, |piece| {
-            let bytes = piece.len().min((end - at) as usize);
-            if bytes > 0
-                && self.lower.read(&mut piece[..bytes], at).map_err(io_error)? == ReadEnd::Short
-            {
-                return Err(Error::corrupt(Subject::Frame(last), "the log ends before it"));
+        let (mut number, frame_bytes) = (run.kept, self.frame_bytes());
+        let mut ahead = Vec::new();
+        let mut taken = 0;
+        locked.keep(&segment, &*self.keys_to_keep()?, frame_bytes, |frame| {
+            if number == last {
+                return Ok(false);
             }
-            at += bytes as u64;
-            Ok(bytes)
+            if taken == ahead.len() {
+                let most = (PIECE_BYTES / frame_bytes).max(1).min((last - number) as usize);
+                ahead.resize(most * frame_bytes, 0);
+                let at = self.offset(number + 1);
+                if self.lower.read(&mut ahead, at).map_err(io_error)? == ReadEnd::Short {
+                    return Err(Error::corrupt(Subject::Frame(last), "the log ends before it"));
+                }
+                taken = 0;
+            }
+            frame.copy_from_slice(&ahead[taken..taken + frame_bytes]);
+            (number, taken) = (number + 1, taken + frame_bytes);
+            Ok(true)
         })
     }
 
@@ -365,28 +428,31 @@ impl WalFile {
         Ok(tail)
     }
 
-    /// The last frame that counts: by an index that is of this run, by what this connection alone has written, or by reading.
-    fn counted(&mut self, header: &[u8; HEADER_BYTES], run: &Run) -> Result<u32> {
-        let index = &self.container.index;
-        if index.is_made() && index.salts() == Some(run.salts()) {
-            if let Some((counted, _)) = index.counted().filter(|(counted, _)| *counted > 0) {
-                return Ok(counted);
+    /// The last frame that counts, as SQLite counts: by its index, or by what this connection knows of it from before the index was
+    /// made anew. None if another connection has made it anew, which kept all that counted.
+    ///
+    /// What lies behind that is of transactions that were never committed, or taken back, however whole they look.
+    fn counted(&mut self, header: &[u8; HEADER_BYTES], run: &Run) -> Result<Option<u32>> {
+        let (index, salts) = (&self.container.index, run.salts());
+        if index.is_made() && index.salts() == Some(salts) {
+            if let Some((counted, _)) = index.counted() {
+                return Ok(Some(counted));
             }
         }
-        let is_alone =
-            !index.is_mapped() || self.container.transaction.lock_level() == ffi::LOCK_EXCLUSIVE;
-        if is_alone && self.committed.0 == run.salts() && self.committed.1 > 0 {
-            return Ok(self.committed.1);
+        if self.known_kept.0 == salts {
+            return Ok(Some(self.known_kept.1));
         }
-        let known = if self.known_kept.0 == run.salts() { self.known_kept.1 } else { 0 };
-        self.count(header, known)
+        let [alone, own] = [self.container.log_chain.alone(salts), self.stamps.counted(salts)];
+        match alone.max(own) {
+            Some(counted) => Ok(Some(counted)),
+            None if index.is_mapped() => Ok(None),
+            // An index in this connection's own memory, which has counted what it read, and nothing was written since.
+            None => self.count(header, 0).map(Some),
+        }
     }
 
     /// The last frame that counts behind frame `from`, which does, by what the log has.
     fn count(&mut self, header: &[u8; HEADER_BYTES], from: u32) -> Result<u32> {
-        if WalHeader::parse_sealed(header, self.version()).is_none() {
-            return Ok(from);
-        }
         self.know_page_size().map_err(io_error)?;
         let frame_bytes = self.frame_bytes();
         let keys = self.keys_to_keep()?;
@@ -405,7 +471,7 @@ impl WalFile {
         let mut chain = match counted {
             0 => Chain::new(*header),
             _ if open(counted, &mut frame)? => Chain::behind(*header, &frame),
-            _ => return Ok(counted),
+            _ => return Err(Error::corrupt(Subject::Frame(counted), "it does not open")),
         };
         for number in counted + 1..=last {
             if !open(number, &mut frame)? || !chain.goes_on(&frame) {
@@ -421,15 +487,6 @@ impl WalFile {
     fn keys_to_keep(&self) -> Result<std::sync::Arc<pellucid::keys::ContainerKeys>> {
         self.container.keys().map_err(io_error)
     }
-}
-
-/// Begins another run behind what is kept.
-fn begin(state: &mut ArchiveState, salts: [u8; 8]) {
-    let run = state.live;
-    state.before = run;
-    state.highest += 1;
-    let behind = run.lsn(run.kept);
-    state.live = LogRun { salts, epoch: state.highest, first: 1, behind, ..LogRun::default() };
 }
 
 fn io_error(Code(code): Code) -> Error {

@@ -35,6 +35,8 @@ pub(super) struct Stamps {
     counted_alone: bool,
     /// The highest count of the frames that a recovery has read.
     seen: u16,
+    /// The last commit of this connection that counts, for as far as it knows, and the one before its last transaction.
+    counts: [Spot; 2],
 }
 
 impl Stamps {
@@ -68,11 +70,23 @@ impl Stamps {
     /// Notes a commit of this connection, and its frame where padding may follow.
     pub fn committed(&mut self, number: u32, run: &Run, stamp: Stamp, frame: Option<&Vec<u8>>) {
         self.knows(number, run, stamp);
+        self.counts[0] = (run.salts(), number);
         self.ended = Some(number);
         self.repeated.clear();
         if let Some(frame) = frame {
             self.repeated.extend_from_slice(frame);
         }
+    }
+
+    /// The last frame that counts of the run with these salts, if this connection has written to it.
+    pub fn counted(&self, salts: Salts) -> Option<u32> {
+        let (of, number) = self.counts[0];
+        (of == salts && number > 0).then_some(number)
+    }
+
+    /// Takes the last commit back, because SQLite does: its write or its sync has failed.
+    pub fn take_back(&mut self) {
+        self.counts[0] = self.counts[1];
     }
 
     /// Notes that a sync of the log has returned, or has failed, after the commit `last`.
@@ -128,18 +142,20 @@ impl WalFile {
         if first {
             // Written again from its first frame on: in an exclusive locking mode a transaction that was rolled back ends so.
             stamps.ended = None;
+            stamps.counts[1] = stamps.counts[0];
         }
         let mut stamp = Stamp {
             time: last.time,
             count,
             first,
             synced_before: first && stamps.synced_before,
+            reseals_only: self.container.reseals.get(),
             ..Stamp::default()
         };
         if page_and_commit(&self.frame).1 != 0 {
             let now = Time::now();
-            stamp.time = now.max(last.time);
             stamp.stepped_back = now.units() + Time::STEP < last.time.units();
+            stamp.time = if stamp.stepped_back { now } else { now.max(last.time) };
         }
         Ok(stamp)
     }

@@ -40,6 +40,7 @@ impl WalFile {
         if written.is_err() {
             self.gathering = None;
             self.committed.1 = 0;
+            self.stamps.take_back();
             self.tell();
         }
         written

@@ -1,4 +1,7 @@
 //! The head of a spool segment: frames of one epoch, as they lay in the log.
+//!
+//! A frame is bound to its run of the log and its place there, and not to an epoch: what was lost and what came in its place open
+//! alike. So the head says which frames these are.
 
 use crate::error::{Error, Result, Subject};
 use crate::fields::Fields;
@@ -12,10 +15,10 @@ pub const SEGMENT_HEAD_BYTES: usize = 512;
 
 const MAGIC: &[u8; 8] = b"PELFRAM\0";
 const VERSION: u32 = 1;
-const FIELDS_END: usize = 96;
+const FIELDS_END: usize = 140;
 const MAC_AT: usize = SEGMENT_HEAD_BYTES - 32;
 
-/// What a segment says of its frames. How many count is said by whatever goes on behind them.
+/// What a segment says of its frames. How many of them count is said by whatever goes on behind them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Segment {
     /// The file id of the database.
@@ -30,6 +33,10 @@ pub struct Segment {
     pub behind: Lsn,
     /// The log's header as it is on disk.
     pub header: [u8; HEADER_BYTES],
+    /// How many frames it has.
+    pub count: u32,
+    /// SHA-256 of the tails of all of them: which these are, of all that were ever at their places.
+    pub tails: [u8; 32],
 }
 
 impl Segment {
@@ -68,6 +75,8 @@ impl Segment {
         out.extend_from_slice(&self.first.to_be_bytes());
         out.extend_from_slice(&self.behind.encode());
         out.extend_from_slice(&self.header);
+        out.extend_from_slice(&self.count.to_be_bytes());
+        out.extend_from_slice(&self.tails);
         let mut head = [0; SEGMENT_HEAD_BYTES];
         head[..out.len()].copy_from_slice(&out);
         let mac = key.sign(&[&head[..MAC_AT]]);
@@ -111,6 +120,8 @@ impl Segment {
                 first: fields.u32()?,
                 behind: Lsn::decode(fields.array()?),
                 header: fields.array()?,
+                count: fields.u32()?,
+                tails: fields.array()?,
             })
         };
         read().ok_or_else(|| Error::corrupt(Subject::LogArchive, "its fields are malformed"))
@@ -133,6 +144,8 @@ mod tests {
             first: 18,
             behind: Lsn::new(3, 4),
             header: [5; HEADER_BYTES],
+            count: 7,
+            tails: [6; 32],
         };
         let mut head = segment.encode(&key);
         assert_eq!(Segment::parse(&head, [&key]).unwrap(), segment);

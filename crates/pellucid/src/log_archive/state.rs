@@ -15,12 +15,10 @@ pub const ARCHIVE_SECTORS: [u64; 2] = [0, 4096];
 const MAGIC: &[u8; 8] = b"PELLOGS\0";
 const VERSION: u32 = 1;
 const HAS_BASE: u32 = 1;
-const RUN_AT: usize = 56;
-const RUN_BYTES: usize = 68;
-const BEHIND_RUNS: usize = RUN_AT + 2 * RUN_BYTES;
+const HAS_ENDED: u32 = 2;
 const FIELDS_END: usize = 264;
 const MAC_AT: usize = ARCHIVE_SECTOR_BYTES - 32;
-const ZEROS: [std::ops::Range<usize>; 2] = [BEHIND_RUNS + 4..BEHIND_RUNS + 8, FIELDS_END..MAC_AT];
+const ZEROS: std::ops::Range<usize> = FIELDS_END..MAC_AT;
 
 /// One run of the log, or what of it belongs to one epoch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -49,14 +47,6 @@ impl LogRun {
         match frame < self.first {
             true => self.behind,
             false => Lsn::new(self.epoch, frame),
-        }
-    }
-
-    /// The number behind a frame of the same run that is before the first one of this epoch, and of the epoch that it follows.
-    pub fn lsn_within(&self, frame: u32) -> Lsn {
-        match frame < self.behind.frame && self.behind.frame + 1 == self.first {
-            true => Lsn::new(self.behind.epoch, frame),
-            false => self.lsn(frame),
         }
     }
 
@@ -98,8 +88,12 @@ pub struct ArchiveState {
     pub live: LogRun,
     /// The run before, which still is the log's where a crash came between this state and the log's header.
     pub before: LogRun,
+    /// Whether all of the live run is kept, and the log may have begun anew or be gone.
+    pub has_ended: bool,
     /// The highest epoch that was ever given.
     pub highest: u32,
+    /// The epoch behind the last break of the chain, 0 for none.
+    pub broken_epoch: u32,
     /// Log backups have every commit up to this one.
     pub backed_up: Lsn,
     /// Commits behind this one are missing from the chain; none if it is whole.
@@ -111,19 +105,40 @@ pub struct ArchiveState {
 }
 
 impl ArchiveState {
+    /// Begins another run of the log, behind what is kept.
+    pub fn begin_run(&mut self, salts: [u8; 8]) {
+        let run = self.live;
+        self.before = run;
+        self.highest += 1;
+        let behind = run.lsn(run.kept);
+        self.live = LogRun { salts, epoch: self.highest, first: 1, behind, ..LogRun::default() };
+        self.has_ended = false;
+    }
+
+    /// Notes that commits behind `at` are missing: the live run goes on behind nothing.
+    pub fn is_broken(&mut self, at: Lsn) {
+        if self.broken_at.is_none() {
+            self.broken_at = at;
+        }
+        self.broken_epoch = self.live.epoch;
+        self.live.behind = Lsn::new(self.live.epoch, self.live.first - 1);
+    }
+
     /// Encodes the sector in which this state has its place.
     pub fn encode(&self, key: &HeaderKey) -> [u8; ARCHIVE_SECTOR_BYTES] {
         let mut out = Vec::with_capacity(ARCHIVE_SECTOR_BYTES);
         out.extend_from_slice(MAGIC);
         out.extend_from_slice(&VERSION.to_be_bytes());
-        out.extend_from_slice(&(if self.has_base { HAS_BASE } else { 0 }).to_be_bytes());
+        let flags =
+            if self.has_base { HAS_BASE } else { 0 } | if self.has_ended { HAS_ENDED } else { 0 };
+        out.extend_from_slice(&flags.to_be_bytes());
         out.extend_from_slice(&self.sequence.to_be_bytes());
         out.extend_from_slice(&self.file_id);
         out.extend_from_slice(&self.fork);
         self.live.encode(&mut out);
         self.before.encode(&mut out);
         out.extend_from_slice(&self.highest.to_be_bytes());
-        out.extend_from_slice(&[0; 4]);
+        out.extend_from_slice(&self.broken_epoch.to_be_bytes());
         out.extend_from_slice(&self.backed_up.encode());
         out.extend_from_slice(&self.broken_at.encode());
         out.extend_from_slice(&self.last_set);
@@ -175,12 +190,12 @@ impl ArchiveState {
         let unknown = |what: String| Error::unsupported(Subject::LogArchive, what);
         let mut fields = Fields::new(&bytes[8..]);
         let (version, flags) = (fields.u32().unwrap_or(0), fields.u32().unwrap_or(0));
-        if version != VERSION || flags & !HAS_BASE != 0 {
+        if version != VERSION || flags & !(HAS_BASE | HAS_ENDED) != 0 {
             return Err(unknown(format!(
                 "version {version} with flags {flags:#x} is not known to this version of pellucid"
             )));
         }
-        check_zeros(bytes, ZEROS, || Subject::LogArchive)?;
+        check_zeros(bytes, std::iter::once(ZEROS), || Subject::LogArchive)?;
         Self::parse_fields(&mut fields, flags)
             .filter(|state| state.place() == place)
             .ok_or_else(|| Error::corrupt(Subject::LogArchive, "its fields are malformed"))
@@ -192,12 +207,13 @@ impl ArchiveState {
             file_id: fields.array()?,
             fork: fields.array()?,
             has_base: flags & HAS_BASE != 0,
+            has_ended: flags & HAS_ENDED != 0,
             live: LogRun::parse(fields)?,
             before: LogRun::parse(fields)?,
             highest: fields.u32()?,
+            broken_epoch: fields.u32()?,
             ..Self::default()
         };
-        fields.take(4)?;
         state.backed_up = Lsn::decode(fields.array()?);
         state.broken_at = Lsn::decode(fields.array()?);
         state.last_set = fields.array()?;
@@ -234,9 +250,11 @@ mod tests {
             file_id: [1; 16],
             fork: [2; 16],
             has_base: true,
+            has_ended: true,
             live: run(8),
             before: run(7),
             highest: 9,
+            broken_epoch: 5,
             backed_up: Lsn::new(6, 1),
             broken_at: Lsn::new(5, 1),
             last_set: [3; 32],
@@ -280,10 +298,5 @@ mod tests {
     fn a_frame_before_the_first_is_the_commit_that_it_follows() {
         let run = run(8);
         assert_eq!([run.lsn(2), run.lsn(3)], [Lsn::new(7, 70), Lsn::new(8, 3)]);
-        let branch = LogRun { behind: Lsn::new(7, 2), ..run };
-        assert_eq!(
-            [1, 2, 3].map(|frame| branch.lsn_within(frame)),
-            [Lsn::new(7, 1), Lsn::new(7, 2), Lsn::new(8, 3)]
-        );
     }
 }

@@ -5,6 +5,7 @@ use std::path::Path;
 use pellucid::clock::now_micros;
 use pellucid::header::RecoveryModel;
 use pellucid::media::{ChainPlace, Kind, LogCommit, LogFacts, MediaVersion, Version2};
+use pellucid::shown::Shown;
 use pellucid::{message, Error, Result as Outcome, Subject};
 use pellucid_engine::log_chain::{model_of, of_version_1, KeptLog};
 use pellucid_files::paths::full_name;
@@ -30,8 +31,7 @@ pub(super) fn back_up_log(
     _log: &LogJob,
     progress: &mut dyn FnMut(&Progress),
 ) -> Result<Done, JobError> {
-    let database = job.database.canonicalize();
-    let database = database.map_err(|e| Error::io(Subject::File(job.database.clone()), e))?;
+    let database = pellucid_files::paths::resolved(&job.database)?;
     refuse_without_chain(job, &database)?;
     let credentials = Credentials::gather(&Request::default())?;
     let media_header = new_media(job, true, MediaVersion::Two)?;
@@ -108,9 +108,10 @@ fn refuse_without_chain(job: &Job, database: &Path) -> Result<(), JobError> {
 
 fn broken(database: &Path, kept: &KeptLog) -> Error {
     Error::corrupt(
-        Subject::File(database.to_owned()),
+        Subject::LogArchive,
         format!(
-            "commits behind LSN {} are missing from its chain of log backups; a full backup lets it go on",
+            "`{}`: commits behind LSN {} are missing from its chain of log backups; a full backup lets it go on",
+            database.shown(),
             kept.state().broken_at
         ),
     )

@@ -1,0 +1,161 @@
+//! Goal: an administrator takes log backups and restores a database to a moment, by the commands alone.
+//!
+//! Method: a database of version 2 under the recovery model FULL, changed by `sqlite3` under `run`; `recovery`, `backup --log`,
+//! `restore --at`, `status`, `doctor`, `history`. What cannot be is refused with SQL Server's numbers.
+
+use serde_json::Value;
+
+use crate::support::{said_with, Place, PELLUCID};
+
+/// A database of version 2 in the journal mode WAL.
+fn second(place: &Place) {
+    place.sealed("app.db", &[]);
+    place.pellucid(&["upgrade", "app.db"]).succeeded();
+    sql(place, "PRAGMA journal_mode=WAL;");
+}
+
+fn sql(place: &Place, script: &str) -> String {
+    let mut command = place.command(PELLUCID);
+    said_with(command.args(["run", "--", "sqlite3", "-batch", "-bail", "app.db"]), script)
+        .succeeded()
+}
+
+fn facts(place: &Place, words: &str) -> Value {
+    let words: Vec<&str> = std::iter::once("--json").chain(words.split(' ')).collect();
+    serde_json::from_str(&place.pellucid(&words).succeeded()).unwrap()
+}
+
+fn count(place: &Place, database: &str) -> String {
+    let mut command = place.command(PELLUCID);
+    let script = "SELECT count(*) FROM t;\n";
+    let said =
+        said_with(command.args(["run", "--", "sqlite3", "-batch", "-bail", database]), script);
+    said.succeeded().trim().to_owned()
+}
+
+fn refused(place: &Place, words: &str, number: &str, says: &str) {
+    let said = place.pellucid(&words.split(' ').collect::<Vec<_>>());
+    let told = said.all();
+    assert!(
+        [1, 3].contains(&said.code) && told.contains(number) && told.contains(says),
+        "{words}: {told}"
+    );
+}
+
+#[test]
+fn a_database_is_restored_to_a_moment_between_two_log_backups() {
+    let place = Place::new();
+    second(&place);
+    let told = facts(&place, "recovery app.db full");
+    assert_eq!(
+        (told["recovery_model"].as_str(), told["chain"].as_bool()),
+        (Some("FULL"), Some(false))
+    );
+    refused(&place, "backup app.db --log --to early.bak", "4214", "no current database backup");
+    place.pellucid(&["backup", "app.db", "--to", "full.bak"]).succeeded();
+    assert_eq!(facts(&place, "recovery app.db")["chain"], true);
+    let rows: u64 = count(&place, "app.db").parse().unwrap();
+    sql(&place, "INSERT INTO t VALUES (2001, 'one');");
+    let log = facts(&place, "backup app.db --log --to one.log.bak");
+    assert_eq!(log["type"], "log");
+    sql(&place, "INSERT INTO t VALUES (2002, 'two'); INSERT INTO t VALUES (2003, 'three');");
+    let between = facts(&place, "backup app.db --log --to two.log.bak --copy-only");
+    sql(&place, "DELETE FROM t;");
+    place.pellucid(&["backup", "app.db", "--log", "--to", "three.log.bak"]).succeeded();
+    assert_eq!(count(&place, "app.db"), "0");
+    let media = "full.bak one.log.bak two.log.bak three.log.bak";
+    let last = facts(&place, &format!("restore {media} --at last --to last.db"));
+    assert_eq!(count(&place, "last.db"), "0");
+    assert!(last["last_lsn"].as_str().is_some_and(|lsn| lsn.len() > 15), "{last}");
+    assert_eq!(between["pages"], 2);
+    let before = facts(&place, "restore full.bak one.log.bak two.log.bak --at last --to before.db");
+    assert_eq!(count(&place, "before.db"), (rows + 3).to_string());
+    // The moment of the last commit before, in the words that a restore has said it in.
+    let moment = before["last_commit"].as_str().unwrap().to_owned();
+    facts(&place, &format!("restore {media} --at {moment} --to at.db"));
+    assert_eq!(count(&place, "at.db"), (rows + 3).to_string());
+    let lsn = before["last_lsn"].as_str().unwrap();
+    facts(&place, &format!("restore {media} --at lsn:{lsn} --to lsn.db"));
+    assert_eq!(count(&place, "lsn.db"), (rows + 3).to_string());
+    refused(
+        &place,
+        "restore full.bak three.log.bak --at last --to gap.db",
+        "misuse",
+        "are missing",
+    );
+    refused(
+        &place,
+        &format!("restore {media} --at 2099-01-01T00:00:00Z --to late.db"),
+        "misuse",
+        "the last log backup was begun",
+    );
+    assert!(!place.path("gap.db").exists() && !place.path("late.db").exists());
+    place.pellucid(&["check", "at.db"]).succeeded();
+    place.pellucid(&["verify", "--open", "two.log.bak"]).succeeded();
+    let listed = place.pellucid(&["history"]).succeeded();
+    assert!(listed.contains("log"), "{listed}");
+    place.pellucid(&["recovery", "app.db", "simple"]).succeeded();
+    assert!(!place.path("app.db-log").exists());
+    refused(&place, "backup app.db --log --to late.bak", "4208", "recovery model is SIMPLE");
+    let events = place.pellucid(&["events"]).succeeded();
+    assert!(
+        events.contains("recovery model set") && events.contains("chain of log backups begun"),
+        "{events}"
+    );
+}
+
+#[test]
+fn what_has_no_log_backups_is_told_why_and_what_to_do() {
+    let place = Place::new();
+    place.sealed("app.db", &[]);
+    refused(&place, "recovery app.db full", "needs-upgrade", "pellucid upgrade");
+    refused(&place, "backup app.db --log --to x.bak", "unsupported", "pellucid upgrade");
+    place.plain("plain.db");
+    refused(
+        &place,
+        "backup plain.db --log --to x.bak",
+        "misuse",
+        "a plain database has no log backups",
+    );
+    refused(&place, "recovery plain.db full", "plain", "plain.db");
+    let place = Place::new();
+    place.sealed("app.db", &[]);
+    place.pellucid(&["upgrade", "app.db"]).succeeded();
+    // In a rollback journal mode no chain begins.
+    sql(&place, "PRAGMA journal_mode=DELETE;");
+    place.pellucid(&["recovery", "app.db", "bulk-logged"]).succeeded();
+    place.pellucid(&["backup", "app.db", "--to", "full.bak"]).succeeded();
+    refused(&place, "backup app.db --log --to x.bak", "4214", "no current database backup");
+}
+
+#[test]
+fn an_archive_that_is_gone_is_told_by_status_and_doctor() {
+    let place = Place::new();
+    second(&place);
+    place.pellucid(&["recovery", "app.db", "full"]).succeeded();
+    place.pellucid(&["backup", "app.db", "--to", "full.bak"]).succeeded();
+    let quiet = place.pellucid(&["status", "app.db"]).all();
+    assert!(!quiet.contains("chain of log backups"), "{quiet}");
+    std::fs::rename(place.path("app.db-log"), place.path("elsewhere")).unwrap();
+    let told = place.pellucid(&["status", "--check", "app.db"]);
+    assert!(
+        told.code == 4 && told.all().contains("its chain of log backups is broken"),
+        "{}",
+        told.all()
+    );
+    let told = place.pellucid(&["doctor"]).all();
+    assert!(told.contains("its chain of log backups is broken"), "{told}");
+    // Programs go on, and nothing is lost once the folder is back.
+    sql(&place, "INSERT INTO t VALUES (3001, 'one');");
+    refused(
+        &place,
+        "backup app.db --log --to x.bak",
+        "chain-broken",
+        "chain of log backups is broken",
+    );
+    std::fs::rename(place.path("elsewhere"), place.path("app.db-log")).unwrap();
+    let log = facts(&place, "backup app.db --log --to x.bak");
+    assert_eq!(log["type"], "log");
+    facts(&place, "restore full.bak x.bak --at last --to new.db");
+    assert_eq!(count(&place, "new.db"), count(&place, "app.db"));
+}
