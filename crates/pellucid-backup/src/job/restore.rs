@@ -26,7 +26,7 @@ use super::clear::{is_doubtful, refuse_chain, Believe};
 use super::media::{about, open_media};
 use super::point::{Library, Plan, Point};
 use super::replace::{self, Incoming, Whole};
-use super::standing::standings;
+use super::standing::{standing_of_log, standings};
 use super::targets::new_name;
 use crate::history;
 use crate::history::{files_of, History, Link, RestoreRecord, SetRecord};
@@ -132,7 +132,12 @@ pub fn restore(
     // Permission to make a plain database does not say that the set can be believed.
     refuse_chain(&chain, files, Some(&job.to), believe)?;
     let doubtful = is_doubtful(&chain, &job.media)?;
-    let told = standings(&chain, [media, base], files, Some(&job.to), believe)?;
+    let mut told = standings(&chain, [media, base], files, Some(&job.to), believe)?;
+    let spots = from.plan.iter().flat_map(|plan| &plan.logs);
+    for ((set, _), (spot, _)) in logs.iter().zip(spots) {
+        let on = (from.library.media(spot.media), from.library.files(spot.media));
+        told.extend(standing_of_log(set, &chain, on, Some(&job.to), believe)?);
+    }
     if !sealed {
         // Before a page is there in clear, it is what was signed.
         chain.sets().try_for_each(OpenSet::prove)?;

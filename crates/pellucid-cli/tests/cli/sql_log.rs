@@ -504,3 +504,43 @@ fn what_a_chain_needs_is_not_pruned() {
     // One that the older one leads past may go.
     assert_eq!(left_by_prune(&server, &["--last", "Sales"]), ["a.bak", "a.trn", "b.trn", "c.trn"]);
 }
+
+/// Whoever has the certificate's public half can make a log set that opens, but no signature.
+#[test]
+fn a_log_without_a_signature_is_not_believed_behind_signed_backups() {
+    let server = with_chain();
+    let file = server.0.path("keys/data/Sales.db");
+    done(&server, &rows(2, 2));
+    let log = server.drive("D/l.trn");
+    let mut command = server.0.command(PELLUCID);
+    command.arg("backup").arg(&file).args(["--log", "--unsigned", "--to"]).arg(&log);
+    crate::support::said_with(&mut command, "").succeeded();
+    // Nobody knows any more who made it.
+    for name in ["msdb.db", "msdb.db-wal", "msdb.db-shm"] {
+        drop(std::fs::remove_file(server.0.path("keys").join(name)));
+    }
+    let to = server.0.path("at.db");
+    let mut command = server.0.command(PELLUCID);
+    command
+        .arg("restore")
+        .arg(server.drive("D/full.bak"))
+        .arg(&log)
+        .args(["--at", "last", "--to"])
+        .arg(&to);
+    let said = crate::support::said_with(&mut command, "");
+    assert!(said.code == 1 && said.stderr.contains("it is NOT signed"), "{said:?}");
+    assert!(!to.exists());
+    crate::support::said_with(command.arg("--allow-unsigned"), "").succeeded();
+    let shown = server
+        .run(
+            "RESTORE DATABASE Copy FROM DISK = 'D:\\full.bak' WITH NORECOVERY, MOVE 'Sales' TO 'D:\\Copy.db'
+             GO
+             RESTORE LOG Copy FROM DISK = 'D:\\l.trn'",
+        )
+        .succeeded();
+    let found = errors(&shown);
+    assert_eq!((found.len(), found[0].0.as_str()), (2, "Msg 50008"), "{shown}");
+    assert!(found[0].1.contains("it is NOT signed"), "{shown}");
+    let state = "SELECT state_desc FROM sys.databases WHERE name = 'Copy'";
+    assert_eq!(one(&server, state), "RESTORING");
+}
