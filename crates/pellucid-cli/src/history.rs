@@ -203,6 +203,7 @@ fn kind(set: &KnownSet) -> &'static str {
     match (set.kind.as_str(), set.copy_only) {
         ("D", true) => "copy-only",
         ("D", false) => "full",
+        ("L", _) => "log",
         _ => "differential",
     }
 }
@@ -230,7 +231,12 @@ fn show_restores(restores: &[KnownRestore], output: &Output) {
             vec![
                 time(&restore.at),
                 restore.database.shown().to_string(),
-                if restore.kind == "D" { "full" } else { "differential" }.to_owned(),
+                match restore.kind.as_str() {
+                    "D" => "full",
+                    "L" => "log",
+                    _ => "differential",
+                }
+                .to_owned(),
                 bytes(restore.bytes),
                 format!("{:.3} s", restore.seconds),
                 if restore.replaced { "yes" } else { "no" }.to_owned(),

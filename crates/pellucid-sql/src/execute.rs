@@ -15,8 +15,10 @@ mod procedure;
 mod query;
 mod request;
 mod restore;
+mod restore_log;
 mod set;
 mod statistics;
+mod steps;
 mod transaction;
 mod worker;
 

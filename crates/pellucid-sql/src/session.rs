@@ -22,6 +22,7 @@ mod cancel;
 mod catalog;
 mod frame;
 mod objects;
+mod recovery;
 mod server;
 mod types;
 
@@ -38,6 +39,7 @@ pub use cancel::Cancel;
 pub(crate) use catalog::{shown, sqlite_name, Databases, Names};
 pub(crate) use frame::{Frame, TableVariable};
 pub(crate) use objects::{object_id, split};
+pub(crate) use recovery::Recovery;
 pub(crate) use server::{Caught, Shared};
 pub(crate) use types::declared_type;
 

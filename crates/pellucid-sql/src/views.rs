@@ -6,6 +6,7 @@ mod backup;
 mod catalog;
 mod database;
 mod key;
+mod recovery;
 mod request;
 
 use crate::message::Result;
@@ -53,7 +54,7 @@ const fn information(
     View { schema: "information_schema", name, columns, rows, is_compatibility: false }
 }
 
-static VIEWS: [View; 26] = [
+static VIEWS: [View; 28] = [
     sys("databases", &database::DATABASES, database::databases),
     View {
         is_compatibility: true,
@@ -66,6 +67,8 @@ static VIEWS: [View; 26] = [
     sys("asymmetric_keys", &key::ASYMMETRIC_KEYS, |_| Ok(Vec::new())),
     sys("key_encryptions", &key::KEY_ENCRYPTIONS, key::key_encryptions),
     sys("dm_database_encryption_keys", &key::ENCRYPTION_KEYS, key::encryption_keys),
+    sys("database_recovery_status", &recovery::STATUS, recovery::status),
+    sys("dm_db_log_stats", &recovery::LOG_STATS, recovery::log_stats),
     sys("dm_exec_requests", &request::REQUESTS, request::requests),
     sys("configurations", &catalog::CONFIGURATIONS, catalog::configurations),
     sys("backup_devices", &catalog::BACKUP_DEVICES, catalog::backup_devices),

@@ -9,11 +9,12 @@ use pellucid::hash::hex;
 use pellucid::shown::Shown;
 use pellucid_host::DatabaseError;
 
+use super::logs::base_of;
 use super::{History, KnownSet};
 use crate::job::{is_file, open_media};
 use crate::restore::Media;
 
-/// A full set and the differentials of it that are there.
+/// A full set, and the differentials of it and the logs behind it that are there.
 #[derive(Debug, Default)]
 struct Chain {
     /// The sets of it, with when they were written down and begun.
@@ -74,8 +75,16 @@ impl History {
                 }
                 (name, _) => [machine, path, name.to_owned()],
             };
-            let is_full = set.base.is_empty();
-            let id = if is_full { &set.set } else { &set.base };
+            let is_full = set.kind == "D" && set.base.is_empty();
+            let id = match set.kind.as_str() {
+                // Without a full set it leads nowhere.
+                "L" => match base_of(set, sets) {
+                    Some(full) => &full.set,
+                    None => continue,
+                },
+                _ if is_full => &set.set,
+                _ => &set.base,
+            };
             let chain = databases.entry(key).or_default().entry(id.clone()).or_default();
             chain.members.push((set.set.clone(), row.id, set.begun.clone()));
             if is_full {

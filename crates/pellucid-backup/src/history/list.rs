@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use pellucid::lsn::Lsn;
 use pellucid::media::{Description, SetHeader};
 use pellucid_host::connection::literal;
 use pellucid_host::DatabaseError;
@@ -20,7 +21,7 @@ pub struct KnownSet {
     pub path: String,
     /// What it was called.
     pub name: String,
-    /// `D` full, `I` differential.
+    /// `D` full, `I` differential, `L` log.
     pub kind: String,
     /// No differential is based on it.
     pub copy_only: bool,
@@ -52,6 +53,12 @@ pub struct KnownSet {
     pub gone: String,
     /// The set that did, in hexadecimal.
     pub gone_for: String,
+    /// The recovery fork of its chain of log backups, in hexadecimal; empty without one.
+    pub fork: String,
+    /// Behind it a log set goes on, or the logs behind another set begin.
+    pub first: Lsn,
+    /// The last commit of a log set, or the moment that another set has.
+    pub last: Lsn,
 }
 
 /// A restore of the history.
@@ -63,7 +70,7 @@ pub struct KnownRestore {
     pub database: String,
     /// Where.
     pub path: String,
-    /// `D` full, `I` differential.
+    /// `D` full, `I` differential, `L` up to a commit of a log.
     pub kind: String,
     /// Whether something was there before.
     pub replaced: bool,
@@ -86,7 +93,9 @@ const SETS: &str = "SELECT backup_set_uuid, database_name, s.name, type, is_copy
     coalesce((SELECT group_concat(physical_device_name, char(10)) FROM (SELECT physical_device_name FROM \
     backupmediafamily f WHERE f.media_set_id = s.media_set_id ORDER BY mirror, family_sequence_number)), ''), \
     coalesce(gone_date, ''), coalesce(gone_for, ''), \
-    coalesce((SELECT physical_name FROM backupfile f WHERE f.backup_set_id = s.backup_set_id AND file_number = 1), '') \
+    coalesce((SELECT physical_name FROM backupfile f WHERE f.backup_set_id = s.backup_set_id AND file_number = 1), ''), \
+    coalesce((SELECT fork FROM pellucid_log l WHERE l.backup_set_uuid = s.backup_set_uuid), ''), \
+    coalesce(CAST(first_lsn AS TEXT), ''), coalesce(CAST(last_lsn AS TEXT), '') \
     FROM backupset s LEFT JOIN pellucid_gone USING(backup_set_id)";
 
 impl History {
@@ -138,6 +147,9 @@ impl History {
                 gone: row.text(17),
                 gone_for: row.text(18),
                 path: row.text(19),
+                fork: row.text(20),
+                first: Lsn::parse(&row.text(21)).unwrap_or_default(),
+                last: Lsn::parse(&row.text(22)).unwrap_or_default(),
             });
         })?;
         Ok(sets)

@@ -8,6 +8,7 @@ mod found;
 mod last;
 mod link;
 mod list;
+mod logs;
 mod prune;
 mod record;
 
@@ -33,11 +34,11 @@ pub use record::{files_of, whole_name, FamilyFile, RestoreRecord, SetRecord};
 pub const FILE: &str = "msdb.db";
 const WAIT_MS: i32 = 10_000;
 
-/// SQL Server's tables, with its columns. Times are UTC, to the microsecond. Five tables of our own: who can open a set,
-/// where a restore went, which sets were overwritten, the manifests of sets, which stay when a set is pruned, and the files
-/// of sets that were begun.
+/// SQL Server's tables, with its columns. Times are UTC, to the microsecond. Six tables of our own: who can open a set,
+/// where a restore went, which sets were overwritten, the manifests of sets, which stay when a set is pruned, the files
+/// of sets that were begun, and the places of sets in chains of log backups.
 pub const SCHEMA: &str = include_str!("schema.sql");
-/// The last three of them, which a history may be too old to have.
+/// The last four of them, which a history may be too old to have.
 const LATER: &str = "CREATE TABLE IF NOT EXISTS ";
 
 /// An open history.

@@ -1,4 +1,5 @@
-//! Old backups leave the history, and if asked the disk: whole chains only, and never what a newer differential needs.
+//! Old backups leave the history, and if asked the disk: whole chains only, and never what a newer differential needs, or
+//! the way from a full backup that stays to any later point.
 //!
 //! With their files, the sets of a media set go together or not at all: as long as a file stays, the history knows what
 //! is in it.
@@ -17,6 +18,7 @@ use pellucid_host::folder::{name_of, Folder};
 use pellucid_host::DatabaseError;
 use rustix::fs::{access, Access};
 
+use super::logs::held;
 use super::{time_of, History, KnownSet};
 use crate::job::{is_file, url_of, STDIO};
 use crate::restore::{Family, FamilySet, FileSource, Tail};
@@ -133,6 +135,10 @@ impl History {
             let mut plan = divide(&sets, old, &unexpired, &staying);
             let going: BTreeSet<_> = plan.sets.iter().map(|set| set.set.clone()).collect();
             let before = staying.len();
+            staying.extend(held(&sets, &going));
+            if staying.len() > before {
+                continue;
+            }
             for (id, on) in media {
                 let stays = |set: &&String| !going.contains(*set);
                 if on.sets.keys().any(|set| stays(&set)) {
@@ -193,6 +199,8 @@ impl History {
         self.transaction(|| {
             for set in sets {
                 let id = format!("(SELECT backup_set_id FROM backupset WHERE backup_set_uuid = '{}')", set.set);
+                let place = format!("DELETE FROM pellucid_log WHERE backup_set_uuid = '{}'", set.set);
+                self.handle.run(&place)?;
                 for table in ["backupfile", "pellucid_encryptor", "pellucid_gone", "backupset"] {
                     self.handle.run(&format!("DELETE FROM {table} WHERE backup_set_id = {id}"))?;
                 }

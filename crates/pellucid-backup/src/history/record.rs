@@ -10,6 +10,7 @@ use pellucid_host::connection::literal;
 use pellucid_host::DatabaseError;
 
 use super::found::{Change, Origin};
+use super::logs::Place;
 use super::{hex_of, time_of, History, Link};
 use crate::job::{is_file, STDIO};
 use crate::restore::{Family, Media};
@@ -54,8 +55,8 @@ pub struct RestoreRecord {
     pub at: u64,
     /// The sets it needed: the last one is what was restored.
     pub sets: Vec<[u8; 16]>,
-    /// Whether the last one was a differential.
-    pub differential: bool,
+    /// What the last one was.
+    pub kind: Kind,
     /// The database.
     pub to: PathBuf,
     /// Whether something was there before.
@@ -223,33 +224,39 @@ impl History {
             0 => "NULL".to_owned(),
             level => level.to_string(),
         };
+        let place = Place::of(set);
         let model = match server.recovery_model.as_str() {
+            // Only another model has a chain.
+            "" if place.has_chain => literal("FULL"),
             "" => literal("SIMPLE"),
             model => literal(model),
         };
         let logical = server.files.first().map_or(&said.database, |(name, _)| name);
+        let is_log = set.kind == Kind::Log;
         self.handle.run(&format!(
-            "INSERT OR REPLACE INTO backupset VALUES ({known}, '{uuid}', {media}, {}, {}, {}, {}, {}, NULL, NULL, \
-             NULL, NULL, {created}, {}, {}, '{}', {level}, {}, {}, {}, {}, {model}, 1, {}, 0, {}, NULL, {}, {}, {}, \
-             {}, {kind}, NULL, {compression})",
+            "INSERT OR REPLACE INTO backupset VALUES ({known}, '{uuid}', {media}, {}, {}, {}, {}, {}, {}, {}, {}, {}, \
+             {created}, {}, {}, '{}', {level}, {}, {}, {}, {}, {model}, 1, {}, {}, {}, {}, {}, {}, {}, {}, {kind}, NULL, \
+             {compression})",
             set.position,
             time_of(set.expires.saturating_mul(1_000_000)),
             literal(&said.name),
             literal(&said.description),
             literal(&said.user),
+            place.first,
+            place.last,
+            place.checkpoint,
+            place.full,
             time_of(set.begun),
             time_of(manifest.finished),
-            match set.kind {
-                Kind::Full => 'D',
-                Kind::Log => 'L',
-                Kind::Differential => 'I',
-            },
+            letter(set.kind),
             manifest.content_bytes,
             literal(&said.database),
             literal(&said.machine),
             literal(&said.machine),
             u8::from(manifest.damaged),
+            place.begins,
             u8::from(set.copy_only),
+            place.base,
             hex_of(&set.base),
             manifest.stored_bytes,
             set.algorithm.map_or("NULL".to_owned(), |algorithm| literal(Algorithm::name(algorithm))),
@@ -260,12 +267,26 @@ impl History {
             "INSERT OR REPLACE INTO backupfile VALUES ({id}, 'PRIMARY', {}, 1, {}, 'D', {}, {}, NULL, {}, 0, NULL, \
              NULL, NULL, {}, 0, 1)",
             set.page_size,
-            manifest.pages,
+            if is_log { 0 } else { manifest.pages },
             u64::from(set.pages) * u64::from(set.page_size),
             literal(logical),
             literal(&said.path),
-            manifest.content_bytes,
+            if is_log { 0 } else { manifest.content_bytes },
         ))?;
+        if is_log {
+            let names = server.files.get(1).map(|(name, _)| name.clone());
+            let logical = names.unwrap_or_else(|| format!("{}_log", said.database));
+            self.handle.run(&format!(
+                "INSERT OR REPLACE INTO backupfile VALUES ({id}, NULL, {}, 2, {}, 'L', {}, {}, NULL, NULL, 0, NULL, NULL, \
+                 NULL, {}, 0, 1)",
+                set.page_size,
+                manifest.pages,
+                manifest.content_bytes,
+                literal(&logical),
+                manifest.content_bytes,
+            ))?;
+        }
+        self.record_place(set)?;
         self.handle.run(&format!("DELETE FROM pellucid_encryptor WHERE backup_set_id = {id}"))?;
         for (number, protector) in (1..).zip(&protectors) {
             let name = match protector {
@@ -298,7 +319,7 @@ impl History {
                 time_of(record.at),
                 literal(&name),
                 literal(&user),
-                if record.differential { 'I' } else { 'D' },
+                letter(record.kind),
                 u8::from(record.replaced),
                 record.devices,
             ))?;
@@ -310,6 +331,15 @@ impl History {
                 record.seconds, record.bytes
             ))
         })
+    }
+}
+
+/// SQL Server's letter of a backup.
+fn letter(kind: Kind) -> char {
+    match kind {
+        Kind::Full => 'D',
+        Kind::Log => 'L',
+        Kind::Differential => 'I',
     }
 }
 

@@ -35,4 +35,6 @@ CREATE TABLE IF NOT EXISTS pellucid_gone(backup_set_id INTEGER PRIMARY KEY, gone
 CREATE TABLE IF NOT EXISTS pellucid_manifest(
   backup_set_uuid TEXT PRIMARY KEY, chain TEXT, manifest TEXT, manifest_before TEXT, signer TEXT, is_own INTEGER);
 CREATE TABLE IF NOT EXISTS pellucid_begun(
-  backup_set_uuid TEXT, number INTEGER, physical_device_name TEXT, PRIMARY KEY(backup_set_uuid, number))
+  backup_set_uuid TEXT, number INTEGER, physical_device_name TEXT, PRIMARY KEY(backup_set_uuid, number));
+CREATE TABLE IF NOT EXISTS pellucid_log(
+  backup_set_uuid TEXT PRIMARY KEY, fork TEXT, first_time TEXT, last_time TEXT, commits INTEGER)

@@ -41,6 +41,8 @@ impl fmt::Display for Point {
 #[derive(Debug)]
 pub struct Library {
     media: Vec<(Media, Vec<PathBuf>)>,
+    /// The sets that count; none for all.
+    only: Option<Vec<Spot>>,
 }
 
 /// A set on its media.
@@ -117,12 +119,21 @@ impl Library {
         }
         let assembled =
             groups.into_iter().map(|(families, files)| Ok((Media::assemble(families)?, files)));
-        Ok(Self { media: assembled.collect::<Result<_>>()? })
+        Ok(Self { media: assembled.collect::<Result<_>>()?, only: None })
     }
 
     /// The media of one set.
     pub(super) fn of(media: Media, files: Vec<PathBuf>) -> Self {
-        Self { media: vec![(media, files)] }
+        Self { media: vec![(media, files)], only: None }
+    }
+
+    /// Lets only these sets count: a file of their media, and their position. If there are none, all do.
+    pub(super) fn keep_only(&mut self, sets: &[(PathBuf, u32)]) {
+        let spot = |(path, position): &(PathBuf, u32)| {
+            let media = self.media.iter().position(|(_, files)| files.contains(path))?;
+            Some(Spot { media, position: *position })
+        };
+        self.only = (!sets.is_empty()).then(|| sets.iter().filter_map(spot).collect());
     }
 
     /// Adds media, and returns their number.
@@ -197,6 +208,9 @@ impl Library {
         for (number, (media, _)) in self.media.iter().enumerate() {
             for position in 1..=media.sets() {
                 let spot = Spot { media: number, position };
+                if self.only.as_ref().is_some_and(|only| !only.contains(&spot)) {
+                    continue;
+                }
                 let set = OpenSet::open(media, position, keys)?;
                 let header = set.header();
                 let Some(place) = header.version2.and_then(|own| own.chain) else { continue };

@@ -26,7 +26,7 @@ use super::clear::{is_doubtful, refuse_chain, Believe};
 use super::media::{about, open_media};
 use super::point::{Library, Plan, Point};
 use super::replace::{self, Incoming, Whole};
-use super::standing::standings;
+use super::standing::{standing_of_log, standings};
 use super::targets::new_name;
 use crate::history;
 use crate::history::{files_of, History, Link, RestoreRecord, SetRecord};
@@ -45,6 +45,8 @@ pub struct Restoring {
     pub position: Option<u32>,
     /// The point to restore to; the media are then several media sets: a full one, perhaps a differential, and logs.
     pub point: Option<Point>,
+    /// With a point, the only sets that count: a file of their media, and their position. If empty, all that are there.
+    pub only: Vec<(PathBuf, u32)>,
     /// The database to make.
     pub to: PathBuf,
     /// The protectors of the database. If empty, those of the set.
@@ -130,7 +132,12 @@ pub fn restore(
     // Permission to make a plain database does not say that the set can be believed.
     refuse_chain(&chain, files, Some(&job.to), believe)?;
     let doubtful = is_doubtful(&chain, &job.media)?;
-    let told = standings(&chain, [media, base], files, Some(&job.to), believe)?;
+    let mut told = standings(&chain, [media, base], files, Some(&job.to), believe)?;
+    let spots = from.plan.iter().flat_map(|plan| &plan.logs);
+    for ((set, _), (spot, _)) in logs.iter().zip(spots) {
+        let on = (from.library.media(spot.media), from.library.files(spot.media));
+        told.extend(standing_of_log(set, &chain, on, Some(&job.to), believe)?);
+    }
     if !sealed {
         // Before a page is there in clear, it is what was signed.
         chain.sets().try_for_each(OpenSet::prove)?;
@@ -190,7 +197,11 @@ pub fn restore(
             .chain(logs.iter().map(|(set, _)| set))
             .map(|set| set.header().set)
             .collect(),
-        differential: chain.base().is_some(),
+        kind: match (logs.is_empty(), chain.base()) {
+            (false, _) => Kind::Log,
+            (true, Some(_)) => Kind::Differential,
+            (true, None) => Kind::Full,
+        },
         to: place.to.clone(),
         replaced: place.is_taken,
         devices: header.families,
@@ -230,7 +241,8 @@ struct From {
 impl From {
     fn find(job: &Restoring, credentials: &Credentials) -> Result<Self> {
         if let Some(point) = &job.point {
-            let library = Library::open(&job.media)?;
+            let mut library = Library::open(&job.media)?;
+            library.keep_only(&job.only);
             let plan = library.plan(point, credentials)?;
             let of = (plan.base.media, plan.full);
             return Ok(Self { library, of, position: plan.base.position, plan: Some(plan) });

@@ -278,6 +278,28 @@ pub fn standing_of_base(
         .collect())
 }
 
+/// The same for a log that is applied to `chain`: one without a signature is not believed behind sets that are signed.
+///
+/// # Errors
+/// As [`standing`].
+pub fn standing_of_log(
+    set: &OpenSet<'_>,
+    chain: &Chain<'_>,
+    (media, files): (&Media, &[PathBuf]),
+    to: Option<&Path>,
+    believe: Believe,
+) -> Result<Vec<String>, DatabaseError> {
+    let looked = Looked::at(set);
+    let told = standing(&looked, media, files, to, believe)?;
+    let position = set.header().position;
+    let is_signed = chain.signer().is_known() && !set.signer().is_known();
+    if is_signed && !believe.any_unsigned() && !is_own(&looked) {
+        let why = "the backup that it goes on from is signed";
+        return Err(not_signed(position, set.signer(), why).into());
+    }
+    Ok(told.into_iter().map(|what| format!("the log, backup set {position}: {what}")).collect())
+}
+
 /// Whether the history says that this instance wrote a set as it is.
 fn is_own(set: &Looked<'_>) -> bool {
     let Ok(Some(history)) = History::open() else { return false };

@@ -101,6 +101,7 @@ pub fn run(args: &RestoreArgs, output: &Output) -> Result<ExitCode, Failure> {
         base: (!args.base.is_empty()).then(|| args.base.clone()),
         position: args.position,
         point: args.at.clone(),
+        only: Vec::new(),
         to: args.to.clone(),
         protections,
         algorithm,

@@ -263,6 +263,7 @@ fn a_database_that_a_program_makes_during_a_restore_keeps_its_logs() {
             media: vec![place.path("a.bak")],
             base: None,
             point: None,
+            only: Vec::new(),
             position: None,
             to: place.path("new.db"),
             protections: Vec::new(),

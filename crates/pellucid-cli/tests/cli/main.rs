@@ -90,6 +90,7 @@ mod signed_bases;
 mod signed_sets;
 mod sql_articles;
 mod sql_load;
+mod sql_log;
 mod sql_messages;
 mod sql_output;
 mod sql_prompt;

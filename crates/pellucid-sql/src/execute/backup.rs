@@ -7,7 +7,8 @@ use pellucid::media::{Compression, Kind, MediaHeader, ServerFacts};
 use pellucid::message as known;
 use pellucid::shown::Shown;
 use pellucid_backup::job::{
-    back_up, open_family, Done as BackedUp, Existing, Files, Job, JobError, Retention, Rules,
+    back_up, open_family, Done as BackedUp, Existing, Files, Job, JobError, LogJob, Retention,
+    Rules,
 };
 use pellucid_tsql::ast::{
     Backup, BackupFlag, BackupKind, BackupOption, CompressionAlgorithm, CompressionLevel,
@@ -23,6 +24,8 @@ use crate::instance::{FileKind, Known, MASTER, MSDB};
 use crate::message::{table, Message};
 use crate::session::{Report, Session};
 
+/// `sys.databases.recovery_model` of SIMPLE.
+const SIMPLE: i64 = 3;
 /// How long a backup waits for a lock.
 const WAIT: Duration = Duration::from_secs(60);
 
@@ -63,9 +66,10 @@ impl Session {
             return Err(Message::of(table::BACKUP_IN_TRANSACTION, []).into());
         }
         let name = self.database_name(&backup.database)?;
-        let known = self.database_to_back_up(&name)?;
+        let known = self.database_to_back_up(&name, backup.kind)?;
+        self.databases.settle_recovery(&known)?;
         if backup.kind == BackupKind::Log {
-            return Err(no_log(&known, "BACKUP LOG").into());
+            self.refuse_without_chain(&known)?;
         }
         if let Some(selection) = backup.files.first() {
             return Err(match selection {
@@ -94,7 +98,10 @@ impl Session {
         {
             return Err(Message::from(known::NEW_MIRROR).into());
         }
-        let job = self.job(&known, files, &options)?;
+        let job = Job {
+            log: (backup.kind == BackupKind::Log).then(LogJob::default),
+            ..self.job(&known, files, &options)?
+        };
         self.databases.release(&known)?;
         let started = Instant::now();
         let done = self.run_job(&job, &known, &options).map_err(|error| match error {
@@ -122,9 +129,10 @@ impl Session {
         }
     }
 
-    fn database_to_back_up(&mut self, name: &str) -> Done<Known> {
+    fn database_to_back_up(&mut self, name: &str, kind: BackupKind) -> Done<Known> {
         let known = self.databases.instance.database(name)?;
         match known.id {
+            MASTER if kind == BackupKind::Log => Err(Message::of(table::LOG_OF_MASTER, []).into()),
             2 => Err(Message::of(table::TEMPDB_REFUSED, []).into()),
             MSDB => Ok(known),
             MASTER => Err(Message::of(table::KEYS_IN_FILES, []).into()),
@@ -137,6 +145,22 @@ impl Session {
                 Ok(known)
             }
         }
+    }
+
+    /// 4208 under SIMPLE. 4214 where the database can have no chain of log backups, and why before it.
+    fn refuse_without_chain(&self, known: &Known) -> Done {
+        let recovery = self.databases.recovery(known)?;
+        if recovery.model == SIMPLE {
+            return Err(Message::of(table::NO_LOG_UNDER_SIMPLE, [&"BACKUP LOG"]).into());
+        }
+        let why = match (recovery.has_room, recovery.is_sealed) {
+            (true, _) => return Ok(()),
+            (_, true) => {
+                Message::of(table::NO_CHAIN_IN_VERSION_1, [&known.name, &known.path.shown()])
+            }
+            _ => Message::of(table::NO_CHAIN_IN_PLAIN, [&known.name]),
+        };
+        Err(Raised::of(vec![why]).and(known::NO_CURRENT_BACKUP.into()))
     }
 
     fn options(&mut self, backup: &Backup) -> Done<Options> {
@@ -159,10 +183,10 @@ impl Session {
                     options.expires = u64::try_from(at).unwrap_or(0);
                 }
                 BackupOption::RetainDays(days) => options.retain_days = Some(self.number(days)?),
-                BackupOption::Standby(_) => return Err(only_for_logs("STANDBY").into()),
+                BackupOption::Standby(_) => return Err(not_supported("STANDBY").into()),
             }
         }
-        check(&options)?;
+        check(&options, backup.kind)?;
         Ok(options)
     }
 
@@ -264,7 +288,7 @@ impl Session {
         };
         Ok(ServerFacts {
             files: files.iter().map(of).collect(),
-            recovery_model: recovery_model(known.recovery_model).to_owned(),
+            recovery_model: recovery_model(self.databases.recovery(known)?.model).to_owned(),
             compatibility_level: u16::try_from(known.compatibility_level).unwrap_or(0),
             created: known.created.clone(),
         })
@@ -302,8 +326,9 @@ impl Session {
         let procedure = self.frame().procedure;
         let server = self.shared.server_name().to_owned();
         let mut stats = Stats::new(options.media.stats);
+        let command = if job.log.is_some() { "BACKUP LOG" } else { "BACKUP DATABASE" };
         let mut request =
-            Request::begin(&self.databases.instance, &self.shared, "BACKUP DATABASE", &known.name);
+            Request::begin(&self.databases.instance, &self.shared, command, &known.name);
         let sink = &mut self.sink;
         back_up(job, &mut |now| {
             let percent = percent(now.pages, now.all);
@@ -333,7 +358,8 @@ impl Session {
             self.inform(Message::of(table::REMARK_OF, [what]));
         }
         let pages = u64::from(done.manifest.pages);
-        let file = job.server.files.first().map_or(known.name.as_str(), |(name, _)| name);
+        let log = usize::from(done.header.kind == Kind::Log);
+        let file = job.server.files.get(log).map_or(known.name.as_str(), |(name, _)| name);
         self.inform(processed(pages, &known.name, file, done.header.position));
         if options.media.stats.is_some() {
             self.inform(percent_processed(100));
@@ -353,7 +379,7 @@ impl Session {
 }
 
 /// 3031 and 3032.
-fn check(options: &Options) -> Done {
+fn check(options: &Options, kind: BackupKind) -> Done {
     use BackupFlag as B;
     for (one, other) in [
         (B::Format, B::NoFormat),
@@ -378,9 +404,11 @@ fn check(options: &Options) -> Done {
         return Err(Message::of(table::SNAPSHOT_WITH_ENCRYPTION, []).into());
     }
     media_option::check(&options.media.flags)?;
-    for flag in [B::NoRecovery, B::NoTruncate] {
+    // Tails of logs are not taken yet.
+    let other = (kind == BackupKind::Log).then_some(B::Differential);
+    for flag in [B::NoRecovery, B::NoTruncate].into_iter().chain(other) {
         if options.has(flag) {
-            return Err(only_for_logs(&flag.to_string()).into());
+            return Err(not_supported(&flag.to_string()).into());
         }
     }
     if options.has(B::FileSnapshot) {
@@ -389,16 +417,8 @@ fn check(options: &Options) -> Done {
     Ok(())
 }
 
-fn only_for_logs(option: &str) -> Message {
+fn not_supported(option: &str) -> Message {
     Message::of(table::OPTION_NOT_SUPPORTED, [&option])
-}
-
-/// 4208 under SIMPLE, as there; else that there are no log backups here.
-pub(super) fn no_log(known: &Known, statement: &str) -> Message {
-    match known.recovery_model {
-        3 => Message::of(table::NO_LOG_UNDER_SIMPLE, [&statement]),
-        _ => Message::of(table::LOG_NOT_AVAILABLE, [&statement, &known.name]),
-    }
 }
 
 /// The header of the media that a backup is added to; none where they are made anew.

@@ -22,7 +22,7 @@ use crate::instance::MASTER;
 use crate::message::product::not_written;
 use crate::message::{table, Message};
 use crate::session::Session;
-use crate::values::moment::Moment;
+use crate::values::moment::{Moment, TICKS_SECOND};
 
 const DAY_SECONDS: i64 = 86_400;
 /// Days from 1900 to 1970.
@@ -228,6 +228,15 @@ fn read(path: &Path) -> Done<Vec<u8>> {
         .and_then(|file| file.take(FILE_BYTES_MOST as u64 + 1).read_to_end(&mut bytes))
         .map_err(|_| Message::from(known::FILE_NOT_VALID))?;
     Ok(bytes)
+}
+
+/// A date as microseconds since 1970.
+pub(super) fn micros(text: &str) -> Done<u64> {
+    let moment = Moment::parse(text, 0).ok_or_else(Message::not_a_date)?;
+    let (.., ticks) = moment.hms();
+    let parts = u64::try_from(ticks).unwrap_or(0) / (TICKS_SECOND as u64 / 1_000_000);
+    let seconds = u64::try_from(seconds(text)?).unwrap_or(0);
+    Ok(seconds.saturating_mul(1_000_000).saturating_add(parts))
 }
 
 /// A date as seconds since 1970.

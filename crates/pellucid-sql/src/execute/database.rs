@@ -245,7 +245,7 @@ impl Session {
                     RecoveryModel::BulkLogged => 2,
                     RecoveryModel::Simple => 3,
                 };
-                instance.set(known, "recovery_model", &number)?;
+                self.databases.set_recovery(known, number)?;
             }
             DatabaseOption::CompatibilityLevel(level) => {
                 if !LEVELS.contains(level) {

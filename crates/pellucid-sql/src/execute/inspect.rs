@@ -3,12 +3,15 @@
 use std::path::PathBuf;
 
 use pellucid::hash::hex;
-use pellucid::media::{Compression, Description, Kind, Manifest};
+use pellucid::lsn::Lsn;
+use pellucid::media::{Compression, Description, Kind, Manifest, SetHeader};
 use pellucid::protector::Protector;
 use pellucid::Algorithm;
 use pellucid_backup::history::{files_of, look_at, History, SetRecord};
 use pellucid_backup::job::{open_media, refuse_looked_at, standing, Believe, Chain, Looked};
-use pellucid_backup::restore::{same_manifest, verify_checksums, FamilySet, Media, Signer};
+use pellucid_backup::restore::{
+    same_manifest, verify_checksums, FamilySet, LogSet, Media, OpenSet, Signer,
+};
 use pellucid_tsql::ast::{Inspect, InspectKind, RestoreFlag};
 use pellucid_vfs::seal_request::{Credentials, Request};
 
@@ -166,7 +169,7 @@ impl Session {
                     let sets = media.set(position).map_err(failed)?;
                     let Some((_, set)) = sets.iter().flatten().next() else { continue };
                     let facts = self.facts(&media, position).map_err(failed)?;
-                    rows.push(header_row(set, facts.as_ref()));
+                    rows.push(header_row(set, facts.as_ref(), &Places::of(&media, &set.header)));
                     self.warn_of_clear(&media, position, &devices);
                 }
                 if let Err(error) = media.refuse_cut() {
@@ -214,7 +217,16 @@ impl Session {
         // With the key, that nobody has replaced it, too; without it, that nothing was damaged.
         let header = super::restore::first_header(media, position).map_err(failed)?;
         let credentials = Credentials::gather(&Request::default())?.for_many();
-        if header.algorithm.is_some() && header.kind == Kind::Full {
+        if header.kind == Kind::Log {
+            let proven = OpenSet::open(media, position, &credentials)
+                .and_then(|set| LogSet::open(&set)?.verify());
+            match proven {
+                // Without the key its checksums have to do.
+                Ok(()) | Err(pellucid::Error::MissingKey { .. }) => {}
+                Err(error) if error.number() == Some(33111) => return Err(error.into()),
+                Err(error) => return Err(failed(error)),
+            }
+        } else if header.algorithm.is_some() && header.kind == Kind::Full {
             match Chain::open(media, media, position, &credentials) {
                 Ok(_) => {}
                 Err(error) if error.number() == Some(33111) => return Err(error.into()),
@@ -235,7 +247,7 @@ impl Session {
     }
 
     /// Who can have made a sealed set, and what speaks against its place in the chain of its database.
-    fn standing(
+    pub(super) fn standing(
         &self,
         media: &Media,
         position: u32,
@@ -389,10 +401,59 @@ fn encryptor(set: &FamilySet) -> (Value, Value) {
     }
 }
 
-fn header_row(set: &FamilySet, facts: Option<&Description>) -> Vec<Value> {
+/// What HEADERONLY says of the place in a chain of log backups; NULL without one.
+struct Places {
+    /// FirstLSN, LastLSN, CheckpointLSN, DatabaseBackupLSN
+    four: [Value; 4],
+    /// RecoveryForkID
+    fork: Value,
+    /// DifferentialBaseLSN
+    base: Value,
+    has_chain: bool,
+}
+
+impl Places {
+    fn of(media: &Media, header: &SetHeader) -> Self {
+        let own = header.version2.unwrap_or_default();
+        let number = |lsn: Lsn| Value::Text(lsn.to_string());
+        let Some(place) = own.chain else {
+            let four = [Value::Null, Value::Null, Value::Null, Value::Null];
+            return Self { four, fork: Value::Null, base: Value::Null, has_chain: false };
+        };
+        let moment_of = |id: [u8; 16]| {
+            let position = (1..=media.sets()).find(|position| {
+                super::restore::first_header(media, *position).is_ok_and(|set| set.set == id)
+            })?;
+            let full = super::restore::first_header(media, position).ok()?;
+            Some(number(full.version2?.chain?.last))
+        };
+        let base = match header.kind {
+            Kind::Differential => moment_of(header.base).unwrap_or(Value::Null),
+            _ => Value::Null,
+        };
+        let full = match own.log {
+            Some(facts) => number(facts.full),
+            None if header.kind == Kind::Differential => base.clone(),
+            None => number(Lsn::NONE),
+        };
+        let checkpoint = if own.log.is_some() { place.first } else { place.last };
+        Self {
+            four: [number(place.first), number(place.last), number(checkpoint), full],
+            fork: guid(&place.fork),
+            base,
+            has_chain: true,
+        }
+    }
+}
+
+fn header_row(set: &FamilySet, facts: Option<&Description>, places: &Places) -> Vec<Value> {
     let (header, manifest) = (&set.header, &set.manifest);
     let (thumbprint, encryptor) = encryptor(set);
     let server = facts.map(|facts| &facts.server);
+    let [first, last, checkpoint, full] = places.four.clone();
+    // Only another model has a chain.
+    let model = server.map(|server| server.recovery_model.as_str());
+    let model = model.filter(|model| !model.is_empty()).or(places.has_chain.then_some("FULL"));
     let version = env!("CARGO_PKG_VERSION")
         .split('.')
         .map(|part| part.parse().unwrap_or(0))
@@ -416,10 +477,10 @@ fn header_row(set: &FamilySet, facts: Option<&Description>) -> Vec<Value> {
             .filter(|server| !server.created.is_empty())
             .map_or(Value::Null, |server| text(server.created.clone())),
         size(manifest.content_bytes),
-        Value::Null,
-        Value::Null,
-        Value::Null,
-        Value::Null,
+        first,
+        last,
+        checkpoint,
+        full,
         moment(header.begun),
         moment(manifest.finished),
         Value::Null,
@@ -434,7 +495,7 @@ fn header_row(set: &FamilySet, facts: Option<&Description>) -> Vec<Value> {
         optional(facts.map(|facts| facts.machine.as_str())),
         Value::Null,
         guid(&header.source),
-        Value::Null,
+        places.fork.clone(),
         Value::Null,
         guid(&header.media_set),
         flag(false),
@@ -447,10 +508,10 @@ fn header_row(set: &FamilySet, facts: Option<&Description>) -> Vec<Value> {
         flag(false),
         flag(false),
         flag(header.copy_only),
+        places.fork.clone(),
         Value::Null,
-        Value::Null,
-        optional(server.map(|server| server.recovery_model.as_str())),
-        Value::Null,
+        optional(model),
+        places.base.clone(),
         guid(&header.base),
         text(match header.kind {
             Kind::Full => "Database",

@@ -11,7 +11,7 @@ use crate::session::Session;
 const STATS_DEFAULT: u64 = 10;
 
 /// What they say.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct MediaOptions {
     pub flags: Vec<MediaFlag>,
     /// STATS

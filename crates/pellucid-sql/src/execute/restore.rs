@@ -14,14 +14,15 @@ use pellucid_engine::inspect::Kind as Found;
 use pellucid_files::paths::{belongs_beside, BELONGS_BESIDE};
 use pellucid_host::DatabaseError;
 use pellucid_tsql::ast::{
-    BackupKind, FileSelection, Restore, RestoreFlag, RestoreOption, RestoreSource,
+    BackupKind, FileSelection, Restore, RestoreFlag, RestoreOption, RestoreSource, StopMark,
 };
 use pellucid_vfs::seal_request::{Credentials, Request as KeyRequest};
 
-use super::backup::{no_log, percent, percent_processed, processed, successfully_processed, Stats};
+use super::backup::{percent, percent_processed, processed, successfully_processed, Stats};
 use super::device::{told, Doing};
 use super::media_option::{self, MediaOptions};
 use super::request::Request;
+use super::steps::{Step, Steps};
 use super::{Done, Raised};
 use crate::instance::files;
 use crate::instance::paths::{canonical, Folder};
@@ -33,13 +34,28 @@ use crate::session::{Report, Session};
 const WAIT: Duration = Duration::from_secs(10);
 
 /// What WITH says.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Options {
     pub flags: Vec<RestoreFlag>,
     pub media: MediaOptions,
     moves: Vec<(String, String)>,
     pub file: Option<u64>,
-    stops: bool,
+    pub stop: Option<Stop>,
+}
+
+/// The point that a restore stops at.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Stop {
+    /// `STOPAT`, in microseconds since 1970.
+    At(u64),
+    /// `STOPATMARK` and `STOPBEFOREMARK`.
+    Mark {
+        name: String,
+        /// Not before this moment.
+        after: u64,
+        /// Behind the commit with the mark, or before it.
+        includes: bool,
+    },
 }
 
 impl Options {
@@ -73,12 +89,8 @@ impl Session {
         if known.as_ref().is_some_and(Known::is_system) {
             return Err(Message::unsupported(format!("RESTORE DATABASE {name}")).into());
         }
-        if statement.kind == BackupKind::Log {
-            let known = known.ok_or_else(|| Message::of(table::UNKNOWN_DATABASE, [&name]))?;
-            return Err(no_log(&known, "RESTORE LOG").into());
-        }
         let options = self.restore_options(&statement.options)?;
-        self.check_restore(&options, known.as_ref())?;
+        self.check_restore(&options)?;
         let devices = match &statement.source {
             RestoreSource::Snapshot(_) => {
                 return Err(Message::unsupported("FROM DATABASE_SNAPSHOT").into())
@@ -89,6 +101,10 @@ impl Session {
             }
             RestoreSource::Devices(devices) => self.files_of(devices)?,
         };
+        if statement.kind == BackupKind::Log {
+            let none = || Message::of(table::DATABASE_NOT_MADE, [&name]);
+            return self.restore_log(&known.ok_or_else(none)?, devices, &options);
+        }
         if self.databases.current_name().eq_ignore_ascii_case(&name) {
             return Err(Message::of(table::RESTORE_OF_CURRENT, [&name]).into());
         }
@@ -111,28 +127,29 @@ impl Session {
                     options.moves.push((self.text(logical)?, self.text(path)?));
                 }
                 RestoreOption::File(number) => options.file = Some(self.number(number)?),
-                RestoreOption::StopAt(_)
-                | RestoreOption::StopAtMark(_)
-                | RestoreOption::StopBeforeMark(_) => {
-                    options.stops = true;
+                RestoreOption::StopAt(text) => {
+                    options.stop = Some(Stop::At(super::certificate::micros(&self.text(text)?)?));
                 }
+                RestoreOption::StopAtMark(mark) => options.stop = Some(self.stop(mark, true)?),
+                RestoreOption::StopBeforeMark(mark) => options.stop = Some(self.stop(mark, false)?),
             }
         }
         media_option::check(&options.media.flags)?;
         Ok(options)
     }
 
-    fn check_restore(&self, options: &Options, known: Option<&Known>) -> Done {
+    fn stop(&mut self, mark: &StopMark, includes: bool) -> Done<Stop> {
+        let after = match &mark.after {
+            Some(after) => super::certificate::micros(&self.text(after)?)?,
+            None => 0,
+        };
+        Ok(Stop::Mark { name: self.text(&mark.mark)?, after, includes })
+    }
+
+    pub(super) fn check_restore(&self, options: &Options) -> Done {
         use RestoreFlag as R;
         if options.has(R::Recovery) && options.has(R::NoRecovery) {
             return Err(Message::option_conflict("RECOVERY", "NORECOVERY").into());
-        }
-        if options.stops {
-            return Err(match known.map(|known| known.recovery_model) {
-                Some(3) | None => Message::of(table::STOPAT_UNDER_SIMPLE, []),
-                Some(_) => Message::of(table::STOPAT_NOT_AVAILABLE, []),
-            }
-            .into());
         }
         for flag in [
             R::Partial,
@@ -158,8 +175,8 @@ impl Session {
             }
             return Err(Message::of(table::RECOVERED_ALREADY, []).into());
         }
-        self.databases.instance.set(known, "state", &0)?;
-        self.databases.instance.set(known, "restored_from", &rusqlite::types::Null)?;
+        let steps = Steps::parse(known.restored_from.as_deref().unwrap_or_default());
+        self.roll_forward(known, &steps, options, "RESTORE DATABASE")?;
         self.inform(successfully_processed("RESTORE DATABASE", 0, 0, Duration::ZERO));
         Ok(())
     }
@@ -185,6 +202,13 @@ impl Session {
         if header.kind == Kind::Log {
             return Err(failed(is_log_set(position)));
         }
+        // A point that is not reached leaves it restoring.
+        let mut options = options.clone();
+        let not_reached = stop_of_database(&media, &header, &options)?;
+        if not_reached.is_some() {
+            options.flags.push(RestoreFlag::NoRecovery);
+        }
+        let options = &options;
         let answers = Self::answers_for_path(&header);
         let to = self.place(name, known.as_ref(), facts.as_ref(), answers, options)?;
         let is_moved = known.is_some() || !options.moves.is_empty();
@@ -198,7 +222,8 @@ impl Session {
         let base = match (differential, &known) {
             (false, _) => None,
             (true, Some(Known { state: State::Restoring, restored_from: Some(from), .. })) => {
-                Some(media_of(from))
+                let steps = Steps::parse(from);
+                Some(steps.full().map_or_else(Vec::new, |full| full.files.clone()))
             }
             (true, _) => return Err(not_ready().into()),
         };
@@ -219,6 +244,7 @@ impl Session {
             media: devices.clone(),
             base,
             point: None,
+            only: Vec::new(),
             position: Some(position),
             to: to.clone(),
             protections: Vec::new(),
@@ -233,10 +259,12 @@ impl Session {
             workers: pellucid_backup::job::processors(),
         };
         let started = Instant::now();
-        let done = self.run_restore(&job, name, options).map_err(|error| match error {
-            DatabaseError::Typed(Error::Misuse { .. }) if differential => wrong_base(error),
-            error => told(error, &devices, Doing::Reading),
-        })?;
+        let done = self.run_restore(&job, ("RESTORE DATABASE", name), options).map_err(
+            |error| match error {
+                DatabaseError::Typed(Error::Misuse { .. }) if differential => wrong_base(error),
+                error => told(error, &devices, Doing::Reading),
+            },
+        )?;
         let took = started.elapsed();
         let known = match known {
             Some(known) => {
@@ -251,11 +279,16 @@ impl Session {
             }
             None => self.databases.instance.register(name, &to)?,
         };
-        self.note_restore(&known, &to, facts.as_ref(), &devices, position, options, &done)?;
+        let step = Step::of_database(&header, &devices);
+        let steps = match (differential, &known.restored_from) {
+            (true, Some(from)) => Steps::parse(from).with_differential(step),
+            _ => Steps::of(step),
+        };
+        self.note_restore(&known, &to, facts.as_ref(), &steps, options, &done)?;
         if !options.has(RestoreFlag::NoRecovery) {
             self.keep_names(name, facts.as_ref())?;
         }
-        self.tell_restored(&known, facts.as_ref(), position, &done, options, took);
+        self.tell_restored(&known, facts.as_ref(), position, &done, options, took, not_reached);
         if !is_moved && !answers && facts.as_ref().is_some_and(|facts| Path::new(&facts.path) != to)
         {
             self.inform(Message::of(table::RESTORED_TO, [&to.shown()]));
@@ -350,18 +383,17 @@ impl Session {
         }
     }
 
-    fn run_restore(
+    pub(super) fn run_restore(
         &mut self,
         job: &Restoring,
-        name: &str,
+        (command, name): (&str, &str),
         options: &Options,
     ) -> Result<Restored, DatabaseError> {
         let line = self.frame().line;
         let procedure = self.frame().procedure;
         let server = self.shared.server_name().to_owned();
         let mut stats = Stats::new(options.media.stats);
-        let mut request =
-            Request::begin(&self.databases.instance, &self.shared, "RESTORE DATABASE", name);
+        let mut request = Request::begin(&self.databases.instance, &self.shared, command, name);
         let sink = &mut self.sink;
         restore(job, &mut |done, all| {
             let percent = percent(done, all);
@@ -378,8 +410,7 @@ impl Session {
         known: &Known,
         to: &Path,
         facts: Option<&Description>,
-        devices: &[PathBuf],
-        position: u32,
+        steps: &Steps,
         options: &Options,
         done: &Restored,
     ) -> Done {
@@ -387,7 +418,7 @@ impl Session {
         instance.drop_pending_key(known)?;
         let restoring = options.has(RestoreFlag::NoRecovery);
         instance.set(known, "state", &i64::from(restoring))?;
-        let from = restoring.then(|| restored_from(devices, position));
+        let from = restoring.then(|| steps.to_string());
         instance.set(known, "restored_from", &from)?;
         if options.has(RestoreFlag::RestrictedUser) {
             instance.set(known, "access", &2)?;
@@ -398,7 +429,12 @@ impl Session {
                 "BULK_LOGGED" => 2,
                 _ => 3,
             };
-            instance.set(known, "recovery_model", &model)?;
+            self.databases.instance.set(known, "recovery_model", &model)?;
+            if !restoring {
+                self.databases
+                    .set_recovery(&Known { state: State::Online, ..known.clone() }, model)?;
+            }
+            let instance = &self.databases.instance;
             if server.compatibility_level > 0 {
                 instance.set(
                     known,
@@ -408,24 +444,45 @@ impl Session {
             }
         }
         if done.unrecorded.is_none() {
-            instance.msdb().execute(
-                "UPDATE restorehistory SET destination_database_name = ?1, user_name = ?2, recovery = ?4, replace = ?5 \
-                 WHERE restore_history_id = (SELECT max(restore_history_id) FROM restorefile \
-                 WHERE destination_phys_name = ?3)",
-                (
-                    &known.name,
-                    self.shared.user(),
-                    to.display().to_string(),
-                    i64::from(!restoring),
-                    i64::from(options.has(RestoreFlag::Replace)),
-                ),
-            )?;
+            self.note_history(known, to, options, restoring)?;
         }
         Ok(())
     }
 
+    /// What only the statement knows of the restore that was written into the history last.
+    pub(super) fn note_history(
+        &self,
+        known: &Known,
+        to: &Path,
+        options: &Options,
+        restoring: bool,
+    ) -> Done {
+        let (at, mark, before) = match &options.stop {
+            None => (None, None, None),
+            Some(Stop::At(micros)) => (Some(micros / 1_000_000), None, None),
+            Some(Stop::Mark { name, includes, .. }) => (None, Some(name), Some(!includes)),
+        };
+        self.databases.instance.msdb().execute(
+            "UPDATE restorehistory SET destination_database_name = ?1, user_name = ?2, recovery = ?4, replace = ?5, \
+             stop_at = datetime(?6, 'unixepoch'), stop_at_mark_name = ?7, stop_before = ?8 \
+             WHERE restore_history_id = (SELECT max(restore_history_id) FROM restorefile \
+             WHERE destination_phys_name = ?3)",
+            (
+                &known.name,
+                self.shared.user(),
+                to.display().to_string(),
+                i64::from(!restoring),
+                i64::from(options.has(RestoreFlag::Replace)),
+                at.and_then(|at| i64::try_from(at).ok()),
+                mark,
+                before,
+            ),
+        )?;
+        Ok(())
+    }
+
     /// Logical names stay what they were, although the file is called otherwise now.
-    fn keep_names(&mut self, name: &str, facts: Option<&Description>) -> Done {
+    pub(super) fn keep_names(&mut self, name: &str, facts: Option<&Description>) -> Done {
         let Some(facts) = facts else { return Ok(()) };
         let known = self.databases.instance.database(name)?;
         let schema = match self.databases.attach(&known) {
@@ -445,6 +502,7 @@ impl Session {
         Ok(())
     }
 
+    #[allow(clippy::too_many_arguments)]
     fn tell_restored(
         &mut self,
         known: &Known,
@@ -453,7 +511,29 @@ impl Session {
         done: &Restored,
         options: &Options,
         took: Duration,
+        not_reached: Option<Message>,
     ) {
+        self.tell_doubts(done);
+        let file = facts
+            .and_then(|facts| facts.server.files.first())
+            .map_or(known.name.as_str(), |(name, _)| name);
+        if options.media.stats.is_some() {
+            self.inform(percent_processed(100));
+        }
+        self.inform(processed(done.pages.into(), &known.name, file, position));
+        if let Some(told) = not_reached {
+            self.inform(told);
+        }
+        self.inform(successfully_processed(
+            "RESTORE DATABASE",
+            done.pages.into(),
+            done.page_size.into(),
+            took,
+        ));
+    }
+
+    /// What speaks against what was restored.
+    pub(super) fn tell_doubts(&mut self, done: &Restored) {
         for path in &done.stale {
             self.inform(Message::of(table::MIRROR_LEFT_OUT, [&path.shown()]));
         }
@@ -469,19 +549,6 @@ impl Session {
         if let Some(why) = &done.unrecorded {
             self.inform(Message::of(table::REMARK_OF, [&why]));
         }
-        let file = facts
-            .and_then(|facts| facts.server.files.first())
-            .map_or(known.name.as_str(), |(name, _)| name);
-        if options.media.stats.is_some() {
-            self.inform(percent_processed(100));
-        }
-        self.inform(processed(done.pages.into(), &known.name, file, position));
-        self.inform(successfully_processed(
-            "RESTORE DATABASE",
-            done.pages.into(),
-            done.page_size.into(),
-            took,
-        ));
     }
 
     /// RESTORE DATABASE .. PAGE
@@ -564,7 +631,26 @@ pub(super) fn open(devices: &[PathBuf]) -> Done<Media> {
     }
 }
 
-fn check_media_name(media: &Media, options: &Options) -> Done {
+/// STOPAT of a full set or a differential: 3145 without a chain of log backups, 4340 for a mark, 4338 for a point before it. 4322 for
+/// one behind it.
+fn stop_of_database(media: &Media, header: &SetHeader, options: &Options) -> Done<Option<Message>> {
+    let has_chain = header.version2.is_some_and(|own| own.chain.is_some());
+    let at = match &options.stop {
+        None => return Ok(None),
+        Some(_) if !has_chain => return Err(Message::of(table::STOPAT_UNDER_SIMPLE, []).into()),
+        Some(Stop::Mark { .. }) => return Err(Message::of(table::STOP_OF_LOGS, []).into()),
+        Some(Stop::At(at)) => *at,
+    };
+    if at < header.begun {
+        return Err(Message::of(table::STOP_BEFORE_SET, []).into());
+    }
+    let sets = media.set(header.position)?;
+    let finished = sets.iter().flatten().next().map_or(0, |(_, set)| set.manifest.finished);
+    let told = || Message::of(table::STOP_BEHIND_SET, []);
+    Ok((at > finished && !options.has(RestoreFlag::NoRecovery)).then(told))
+}
+
+pub(super) fn check_media_name(media: &Media, options: &Options) -> Done {
     match &options.media.name {
         Some(name) if *name != media.header().name => {
             Err(Message::of(table::ANOTHER_MEDIA_NAME, [&media.header().name, &name]).into())
@@ -592,21 +678,11 @@ fn not_planned(why: Message, logical: &str, to: &Path) -> Raised {
 }
 
 /// 3117
-fn not_ready() -> Message {
+pub(super) fn not_ready() -> Message {
     Message::of(table::NOT_READY, [])
 }
 
 /// 3136, behind what is wrong.
 fn wrong_base(error: DatabaseError) -> Raised {
     Raised::of(vec![error.into(), Message::of(table::WRONG_BASE, [])])
-}
-
-/// Media and position, one in a line.
-fn restored_from(devices: &[PathBuf], position: u32) -> String {
-    let names: Vec<_> = devices.iter().map(|path| path.display().to_string()).collect();
-    format!("{position}\n{}", names.join("\n"))
-}
-
-fn media_of(from: &str) -> Vec<PathBuf> {
-    from.lines().skip(1).map(PathBuf::from).collect()
 }

@@ -353,16 +353,18 @@ impl Databases {
             self.shared.set_names(names, certificates, folders);
         }
         if has("'DATABASEPROPERTYEX") {
-            let properties =
-                self.instance.databases()?.into_iter().map(|known| DatabaseProperties {
+            let mut properties = Vec::new();
+            for known in self.instance.databases()? {
+                properties.push(DatabaseProperties {
                     good_check: self.good_check(&known),
                     status: known.state.name(),
                     access: access(&known),
-                    recovery: recovery_model(known.recovery_model),
+                    recovery: recovery_model(self.recovery(&known)?.model),
                     is_read_only: known.is_read_only,
                     name: known.name,
                 });
-            self.shared.set_properties(properties.collect());
+            }
+            self.shared.set_properties(properties);
         }
         if has("'OBJECT") || has("'FILE_") {
             self.shared.set_objects(self.objects()?, self.file_names()?);

@@ -1,5 +1,7 @@
 //! The tables of msdb's history, with SQL Server's types.
 
+use std::collections::HashMap;
+
 use sha2::{Digest, Sha256};
 
 use super::{Column, Row};
@@ -148,7 +150,30 @@ pub(super) fn sets(databases: &Databases) -> Result<Vec<Row>> {
             row[guid] = database_guid(&row[server], &row[name], &row[created]);
         }
     }
+    let forks = forks(databases)?;
+    let ends = ["first_recovery_fork_guid", "last_recovery_fork_guid"].map(place);
+    if let (Some(set), [Some(first), Some(last)]) = (place("backup_set_uuid"), ends) {
+        for row in &mut rows {
+            let Value::Text(set) = &row[set] else { continue };
+            if let Some(fork) = forks.get(set) {
+                (row[first], row[last]) = (Value::Text(fork.clone()), Value::Text(fork.clone()));
+            }
+        }
+    }
     Ok(rows)
+}
+
+/// The recovery forks of the sets that have one, both as they are shown.
+fn forks(databases: &Databases) -> Result<HashMap<String, String>> {
+    let msdb = databases.instance.msdb();
+    let mut statement = msdb.prepare("SELECT backup_set_uuid, fork FROM pellucid_log")?;
+    let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    let mut found = HashMap::new();
+    for row in rows {
+        let (set, fork): (String, String) = row?;
+        found.extend(guid(&set).zip(guid(&fork)));
+    }
+    Ok(found)
 }
 
 /// The same for the sets of one database, another one for one that is made again: of what tells databases apart.
@@ -219,8 +244,17 @@ fn as_kept(value: Value, data_type: SqlType) -> Value {
         (SqlType::UniqueIdentifier, Value::Text(digits)) => {
             guid(&digits).map_or(Value::Null, Value::Text)
         }
+        // Sequence numbers that SQLite has no integer for.
+        (SqlType::Numeric { .. }, Value::Blob(digits)) => {
+            String::from_utf8(digits).map_or(Value::Null, Value::Text)
+        }
         (_, value) => value,
     }
+}
+
+/// 16 bytes as a uniqueidentifier.
+pub(super) fn guid_of(bytes: &[u8; 16]) -> Value {
+    guid(&pellucid::hash::hex(bytes)).map_or(Value::Null, Value::Text)
 }
 
 /// 32 digits as a uniqueidentifier. Others, such as those of a media family, have none.

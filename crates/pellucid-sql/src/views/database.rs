@@ -11,7 +11,7 @@ use crate::values::types::{Length, SqlType};
 const DESC: SqlType = SqlType::nvarchar(60);
 
 /// Source: Microsoft's "sys.databases".
-pub(super) const DATABASES: [Column; 31] = [
+pub(super) const DATABASES: [Column; 32] = [
     ("name", SqlType::SYSNAME),
     ("database_id", SqlType::Int),
     ("source_database_id", SqlType::Int),
@@ -39,6 +39,7 @@ pub(super) const DATABASES: [Column; 31] = [
     ("is_master_key_encrypted_by_server", SqlType::Bit),
     ("is_published", SqlType::Bit),
     ("is_distributor", SqlType::Bit),
+    ("log_reuse_wait", SqlType::TinyInt),
     ("log_reuse_wait_desc", DESC),
     ("is_encrypted", SqlType::Bit),
     ("replica_id", SqlType::UniqueIdentifier),
@@ -86,6 +87,12 @@ pub(super) fn databases(databases: &Databases) -> Result<Vec<Row>> {
         let option = |name: &str| instance.option(&known, name);
         let state = keys.iter().find(|state| state.id == known.id);
         let declared = known.id == MASTER && instance.is_master_key_declared()? && by_server;
+        let recovery = databases.recovery(&known)?;
+        // A chain is what keeps a log from being begun anew before it is backed up.
+        let (wait, waits_for) = match recovery.fork {
+            Some(_) => (2, "LOG_BACKUP"),
+            None => (0, "NOTHING"),
+        };
         let verify = match known.page_verify {
             0 => "NONE",
             1 => "TORN_PAGE_DETECTION",
@@ -110,8 +117,8 @@ pub(super) fn databases(databases: &Databases) -> Result<Vec<Row>> {
             Value::Null,
             Value::Integer(option("ALLOW_SNAPSHOT_ISOLATION")?.unwrap_or(0)),
             Value::Integer(option("READ_COMMITTED_SNAPSHOT")?.unwrap_or(0)),
-            Value::Integer(known.recovery_model),
-            text(recovery_model(known.recovery_model)),
+            Value::Integer(recovery.model),
+            text(recovery_model(recovery.model)),
             Value::Integer(known.page_verify),
             text(verify),
             Value::Integer(option("AUTO_CREATE_STATISTICS")?.unwrap_or(1)),
@@ -119,7 +126,8 @@ pub(super) fn databases(databases: &Databases) -> Result<Vec<Row>> {
             flag(declared),
             flag(false),
             flag(false),
-            Value::Null,
+            Value::Integer(wait),
+            text(waits_for),
             flag(state.is_some_and(|state| state.is_on)),
             Value::Null,
             text(&known.name),

@@ -187,6 +187,7 @@ pub fn restoring(media: Vec<std::path::PathBuf>, to: &Path) -> Restoring {
         media,
         base: None,
         point: None,
+        only: Vec::new(),
         position: None,
         to: to.to_owned(),
         protections: Vec::new(),

@@ -44,6 +44,7 @@ pub fn restoring(media: &[PathBuf], point: Point, to: PathBuf) -> Restoring {
         base: None,
         position: None,
         point: Some(point),
+        only: Vec::new(),
         to,
         protections: Vec::new(),
         algorithm: Algorithm::Aes256,

@@ -124,7 +124,7 @@ pub(super) fn set_header(
         kind,
         algorithm: None,
         compression: job.compression,
-        copy_only: job.copy_only && kind == Kind::Full,
+        copy_only: job.copy_only && kind != Kind::Differential,
         sealed_source: sealed.is_some(),
         page_size,
         pages,

@@ -85,7 +85,12 @@ fn backups() {
     server.says(
         "ALTER DATABASE sales SET RECOVERY FULL BACKUP LOG sales TO DISK = 'D:\\l.bak'",
         &[
-            (50010, "BACKUP LOG is not available yet: take full and differential backups of database 'sales'."),
+            (
+                50010,
+                "10: Database 'sales' is not encrypted: any SQLite may begin its log anew, so it has no log backups. SET \
+                 ENCRYPTION ON gives it format version 2, which has them, after 'pellucid policy set format-version 2'.",
+            ),
+            (4214, "BACKUP LOG cannot be performed because there is no current database backup."),
             (3013, "BACKUP LOG is terminating abnormally."),
         ],
     );

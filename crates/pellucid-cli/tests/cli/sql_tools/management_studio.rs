@@ -68,11 +68,10 @@ fn management_studio_scripts_a_backup() {
     let log = "BACKUP LOG [Orders] TO  DISK = N'D:\\backup\\Orders.trn' WITH NOFORMAT, NOINIT,  NAME = N'log', SKIP, \
                NOREWIND, NOUNLOAD,  STATS = 10";
     server.says(log, &[(4208, simple), LOG_ENDS]);
-    let later =
-        "BACKUP LOG is not available yet: take full and differential backups of database 'Orders'.";
+    let no_base = "BACKUP LOG cannot be performed because there is no current database backup.";
     server.says(
         &format!("ALTER DATABASE [Orders] SET RECOVERY FULL WITH NO_WAIT\nGO\n{log}"),
-        &[(50010, later), LOG_ENDS],
+        &[(4214, no_base), LOG_ENDS],
     );
 }
 

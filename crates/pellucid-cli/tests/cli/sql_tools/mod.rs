@@ -5,6 +5,7 @@
 //! docs/statements.md says what is refused. Nothing here leaves this machine: TO URL is not tried.
 
 mod encryption;
+mod logs;
 mod management_studio;
 mod solutions;
 

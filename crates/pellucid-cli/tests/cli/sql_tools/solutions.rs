@@ -173,7 +173,7 @@ fn ola_hallengrens_solution_asks_first() {
     let running = "SELECT CASE WHEN EXISTS(SELECT * FROM sys.dm_exec_requests WHERE database_id = DB_ID(N'Orders') AND \
                    command = 'BACKUP DATABASE') THEN 1 ELSE 0 END";
     assert_eq!(server.rows(running), ["0"]);
-    for view in ["sys.database_recovery_status", "sys.dm_os_host_info", "sys.database_mirroring"] {
+    for view in ["sys.dm_os_host_info", "sys.database_mirroring"] {
         let unknown = format!("Invalid object name '{view}'.");
         server.says(&format!("SELECT * FROM {view}"), &[(208, &unknown)]);
     }
@@ -323,8 +323,8 @@ fn first_responder_kit_restores() {
          RESTORE LOG [Orders] FROM DISK = 'D:\\backup\\Orders_LOG.trn' WITH NORECOVERY",
         &[
             (
-                50010,
-                "RESTORE LOG is not available yet: take full and differential backups of database 'Orders'.",
+                3117,
+                "The log or differential backup cannot be restored because no files are ready to rollforward.",
             ),
             (3013, "RESTORE LOG is terminating abnormally."),
         ],

@@ -61,7 +61,10 @@ impl Session {
             None => self.databases.instance.databases()?,
         };
         let owner = self.shared.user().to_owned();
-        let rows = all.iter().map(|known| self.database_row(known, &owner)).collect();
+        let mut rows = Vec::new();
+        for known in &all {
+            rows.push(database_row(known, &owner, self.databases.recovery(known)?.model));
+        }
         self.give_rows(&DATABASES, rows)?;
         match (&named, all.first()) {
             (Some(_), Some(known)) => {
@@ -71,27 +74,6 @@ impl Session {
             }
             _ => Ok(()),
         }
-    }
-
-    fn database_row(&self, known: &Known, owner: &str) -> Vec<Value> {
-        let kb = bytes_on_disk(known) / 1024;
-        let created = known.created.get(..10).unwrap_or_default();
-        let status = format!(
-            "Status={}, Updateability={}, UserAccess={}, Recovery={}",
-            known.state.name(),
-            if known.is_read_only { "READ_ONLY" } else { "READ_WRITE" },
-            access(known),
-            crate::execute::recovery_model(known.recovery_model),
-        );
-        vec![
-            Value::Text(known.name.clone()),
-            Value::Text(format!("{:10.2} MB", kb as f64 / 1024.0)),
-            Value::Text(owner.to_owned()),
-            Value::Integer(known.id),
-            Value::Text(created.to_owned()),
-            Value::Text(status),
-            Value::Integer(known.compatibility_level),
-        ]
     }
 
     pub(super) fn sp_databases(&mut self) -> Done {
@@ -217,4 +199,25 @@ pub(crate) fn access(known: &Known) -> &'static str {
         2 => "RESTRICTED_USER",
         _ => "MULTI_USER",
     }
+}
+
+fn database_row(known: &Known, owner: &str, model: i64) -> Vec<Value> {
+    let kb = bytes_on_disk(known) / 1024;
+    let created = known.created.get(..10).unwrap_or_default();
+    let status = format!(
+        "Status={}, Updateability={}, UserAccess={}, Recovery={}",
+        known.state.name(),
+        if known.is_read_only { "READ_ONLY" } else { "READ_WRITE" },
+        access(known),
+        crate::execute::recovery_model(model),
+    );
+    vec![
+        Value::Text(known.name.clone()),
+        Value::Text(format!("{:10.2} MB", kb as f64 / 1024.0)),
+        Value::Text(owner.to_owned()),
+        Value::Integer(known.id),
+        Value::Text(created.to_owned()),
+        Value::Text(status),
+        Value::Integer(known.compatibility_level),
+    ]
 }

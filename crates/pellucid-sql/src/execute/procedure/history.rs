@@ -19,6 +19,8 @@ const FORGET: &str = "
     DELETE FROM backupfile WHERE backup_set_id IN (SELECT backup_set_id FROM forgotten);
     DELETE FROM pellucid_encryptor WHERE backup_set_id IN (SELECT backup_set_id FROM forgotten);
     DELETE FROM pellucid_gone WHERE backup_set_id IN (SELECT backup_set_id FROM forgotten);
+    DELETE FROM pellucid_log WHERE backup_set_uuid IN (SELECT backup_set_uuid FROM backupset WHERE backup_set_id IN
+      (SELECT backup_set_id FROM forgotten));
     DELETE FROM backupset WHERE backup_set_id IN (SELECT backup_set_id FROM forgotten);
     DELETE FROM backupmediafamily WHERE media_set_id NOT IN (SELECT media_set_id FROM backupset);
     DELETE FROM backupmediaset WHERE media_set_id NOT IN (SELECT media_set_id FROM backupset);

@@ -18,6 +18,9 @@ rows! {
          master database be used when performing this operation.";
     3117, 16, NOT_READY =
         "The log or differential backup cannot be restored because no files are ready to rollforward.";
+    3118, 16, DATABASE_NOT_MADE =
+        "The database \"{name}\" does not exist. RESTORE can only create a database when restoring either a full backup \
+         or a file backup of the primary file.";
     3119, 16, NOT_PLANNED =
         "Problems were identified while planning for the RESTORE statement. Previous messages provide details.";
     3132, 16, FAMILIES_MISSING =
@@ -54,4 +57,33 @@ rows! {
     4208, 16, NO_LOG_UNDER_SIMPLE =
         "The statement {statement} is not allowed while the recovery model is SIMPLE. Use BACKUP DATABASE or change \
          the recovery model using ALTER DATABASE.";
+    4212, 16, LOG_OF_MASTER =
+        "Cannot back up the log of the master database. Use BACKUP DATABASE instead.";
+    4305, 16, LOG_TOO_RECENT =
+        "The log in this backup set begins at LSN {first}, which is too recent to apply to the database. An earlier log \
+         backup that includes LSN {reached} can be restored.";
+    4322, 10, STOP_BEHIND_SET =
+        "This backup set contains records that were logged before the designated point in time. The database is being \
+         left in the restoring state so that more roll forward can be performed.";
+    4326, 16, LOG_TOO_EARLY =
+        "The log in this backup set terminates at LSN {last}, which is too early to apply to the database. A more recent \
+         log backup that includes LSN {reached} can be restored.";
+    4329, 10, MARK_BEHIND_SET =
+        "This log file contains records logged before the designated mark. The database is being left in the Restoring \
+         state so you can apply another log file.";
+    4330, 16, OTHER_FORK =
+        "This backup set cannot be applied because it is on a recovery path that is inconsistent with the database. The \
+         recovery path is the sequence of data and log backups that have brought the database to a particular recovery \
+         point. Find a compatible backup to restore, or restore the rest of the database to match a recovery point within \
+         this backup set, which will restore the database to a different point in time.  For more information about \
+         recovery paths, see SQL Server Books Online.";
+    4334, 16, MARK_NOT_VALID = "The named mark does not identify a valid LSN.";
+    4335, 16, STOP_TOO_EARLY =
+        "The specified STOPAT time is too early. All or part of the database is already rolled forward beyond that point.";
+    4338, 16, STOP_BEFORE_SET =
+        "The STOPAT clause specifies a point too early to allow this backup set to be restored. Choose a different stop \
+         point or use RESTORE DATABASE WITH RECOVERY to recover at the current point.";
+    4340, 16, STOP_OF_LOGS =
+        "The point-in-time clause of this RESTORE statement is restricted for use by RESTORE LOG statements only. Omit \
+         the clause or use a clause that includes a timestamp.";
 }

@@ -17,10 +17,12 @@ rows! {
     MISUSE, 16, BAD_PAGE_LIST =
         "The page list '{pages}' is not valid: pages are written as '1:57, 1:202'.";
     MISUSE, 16, ANOTHER_MEDIA_NAME = "The media are called '{there}', not '{name}'.";
-    NO_LOG_BACKUPS, 16, LOG_NOT_AVAILABLE =
-        "{statement} is not available yet: take full and differential backups of database '{database}'.";
-    NO_LOG_BACKUPS, 16, STOPAT_NOT_AVAILABLE =
-        "STOPAT, STOPATMARK and STOPBEFOREMARK need log backups, which are not available yet.";
+    NO_LOG_BACKUPS, 10, NO_CHAIN_IN_PLAIN =
+        "Database '{database}' is not encrypted: any SQLite may begin its log anew, so it has no log backups. SET \
+         ENCRYPTION ON gives it format version 2, which has them, after 'pellucid policy set format-version 2'.";
+    NO_LOG_BACKUPS, 10, NO_CHAIN_IN_VERSION_1 =
+        "Database '{database}' is of format version 1, which has no log backups: 'pellucid upgrade {path}' gives it \
+         version 2.";
     PATH, 16, BAD_PATH = "'{path}': {reason}.";
     WORKER, 16, WORK_NOT_STARTED = "The work could not be started: {error}.";
     REMARK, 10, REMARK_OF = "{what}.";

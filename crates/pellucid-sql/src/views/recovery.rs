@@ -1,0 +1,126 @@
+//! sys.database_recovery_status, sys.dm_db_log_stats
+
+use std::path::Path;
+
+use pellucid::lsn::Lsn;
+use pellucid_files::paths::{beside, look, names_in};
+
+use super::{text, Column, Row};
+use crate::execute::recovery_model;
+use crate::instance::Known;
+use crate::message::Result;
+use crate::session::{Databases, Recovery};
+use crate::values::convert::Value;
+use crate::values::types::SqlType;
+
+const LSN: SqlType = SqlType::numeric(25, 0);
+const GUID: SqlType = SqlType::UniqueIdentifier;
+const LSN_TEXT: SqlType = SqlType::nvarchar(24);
+
+/// Source: Microsoft's "sys.database_recovery_status".
+pub(super) const STATUS: [Column; 7] = [
+    ("database_id", SqlType::Int),
+    ("database_guid", GUID),
+    ("family_guid", GUID),
+    ("last_log_backup_lsn", LSN),
+    ("recovery_fork_guid", GUID),
+    ("first_recovery_fork_guid", GUID),
+    ("fork_point_lsn", LSN),
+];
+
+/// Source: Microsoft's "sys.dm_db_log_stats", a function there.
+pub(super) const LOG_STATS: [Column; 19] = [
+    ("database_id", SqlType::Int),
+    ("recovery_model", SqlType::nvarchar(60)),
+    ("log_min_lsn", LSN_TEXT),
+    ("log_end_lsn", LSN_TEXT),
+    ("current_vlf_sequence_number", SqlType::BigInt),
+    ("current_vlf_size_mb", SqlType::Float),
+    ("total_vlf_count", SqlType::BigInt),
+    ("total_log_size_mb", SqlType::Float),
+    ("active_vlf_count", SqlType::BigInt),
+    ("active_log_size_mb", SqlType::Float),
+    ("log_truncation_holdup_reason", SqlType::nvarchar(60)),
+    ("log_backup_time", SqlType::DateTime),
+    ("log_backup_lsn", LSN_TEXT),
+    ("log_since_last_log_backup_mb", SqlType::Float),
+    ("log_checkpoint_lsn", LSN_TEXT),
+    ("log_since_last_checkpoint_mb", SqlType::Float),
+    ("log_recovery_lsn", LSN_TEXT),
+    ("log_recovery_size_mb", SqlType::Float),
+    ("recovery_vlf_count", SqlType::BigInt),
+];
+
+pub(super) fn status(databases: &Databases) -> Result<Vec<Row>> {
+    let mut rows = Vec::new();
+    for known in databases.instance.databases()? {
+        let recovery = databases.recovery(&known)?;
+        let fork = recovery.fork.map_or(Value::Null, |fork| super::backup::guid_of(&fork));
+        let last = last_log_backup(databases, &recovery)?;
+        rows.push(vec![
+            Value::Integer(known.id),
+            Value::Null,
+            Value::Null,
+            last.map_or(Value::Null, |(lsn, _)| Value::Text(lsn.to_string())),
+            fork.clone(),
+            fork,
+            Value::Null,
+        ]);
+    }
+    Ok(rows)
+}
+
+pub(super) fn log_stats(databases: &Databases) -> Result<Vec<Row>> {
+    let mut rows = Vec::new();
+    for known in databases.instance.databases()? {
+        let recovery = databases.recovery(&known)?;
+        let last = last_log_backup(databases, &recovery)?;
+        let size = log_bytes(&known) as f64 / (1024.0 * 1024.0);
+        let mut row = vec![Value::Null; LOG_STATS.len()];
+        row[0] = Value::Integer(known.id);
+        row[1] = text(recovery_model(recovery.model));
+        row[7] = Value::Real(size);
+        row[10] = text(if recovery.fork.is_some() { "LOG_BACKUP" } else { "NOTHING" });
+        if let Some((lsn, time)) = last {
+            row[11] = time.map_or(Value::Null, Value::Text);
+            row[12] = text(in_parts(lsn));
+        }
+        rows.push(row);
+    }
+    Ok(rows)
+}
+
+/// The end of the last log backup of the chain and when it was finished, as far as the history knows; where it knows none, where
+/// the chain begins.
+fn last_log_backup(
+    databases: &Databases,
+    recovery: &Recovery,
+) -> Result<Option<(Lsn, Option<String>)>> {
+    let Some(fork) = recovery.fork else { return Ok(None) };
+    let mut statement = databases.instance.msdb().prepare(
+        "SELECT CAST(s.last_lsn AS TEXT), s.backup_finish_date FROM backupset s JOIN pellucid_log l ON \
+         l.backup_set_uuid = s.backup_set_uuid WHERE l.fork = ?1 AND s.type = 'L' AND s.is_copy_only = 0 \
+         ORDER BY s.backup_set_id DESC LIMIT 1",
+    )?;
+    let mut rows = statement.query([pellucid::hash::hex(&fork)])?;
+    let Some(row) = rows.next()? else { return Ok(Some((recovery.begins, None))) };
+    let (lsn, time): (Option<String>, Option<String>) = (row.get(0)?, row.get(1)?);
+    Ok(lsn.and_then(|lsn| Lsn::parse(&lsn)).map(|lsn| (lsn, time)))
+}
+
+/// Bytes of the log beside the file, and of what the archive has kept of it.
+fn log_bytes(known: &Known) -> u64 {
+    if known.is_system() {
+        return 0;
+    }
+    let bytes = |path: &Path| look(path).map_or(0, |found| found.len());
+    let archive = pellucid_vfs::log_archive::path_of(&known.path);
+    let kept = names_in(&archive).unwrap_or_default();
+    let kept: u64 = kept.iter().map(|name| bytes(&archive.join(name))).sum();
+    bytes(&beside(&known.path, "-wal")) + kept
+}
+
+/// As the functions of SQL Server's that show a log write a number: its parts in hexadecimal.
+fn in_parts(lsn: Lsn) -> String {
+    format!("{:08x}:{:08x}:0001", lsn.epoch, lsn.frame)
+}
