@@ -16,6 +16,7 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from pellucid_reader import errors, journal, keyring, media
 from pellucid_reader.blake3 import blake3
 from pellucid_reader.header import parse_header, parse_sector_0
+from pellucid_reader.log_archive import parse_segment, parse_state
 from pellucid_reader.log_sector import parse_log_sector
 from pellucid_reader.protector import KeysAtHand
 from pellucid_reader.unit import hkdf
@@ -96,6 +97,25 @@ class Reserved(unittest.TestCase):
 
         self.assertEqual(parse(case.body), parse_log_sector(case.body, [key]))
         self.each(case.body, [*range(28, 31), *range(88, 96)], parse)
+
+    def test_log_archives(self) -> None:
+        case = vector("archive-state_written")
+        key = hkdf(case.bytes("dek"), case.bytes("file-id"), b"pellucid/1 header")
+
+        def state(raw: bytes) -> object:
+            mac = hmac.digest(key, bytes(8) + raw[:480], "sha256")
+            return parse_state((raw[:480] + mac, raw[512:]), [key])
+
+        self.assertEqual(state(case.body), parse_state((case.body[:512], case.body[512:]), [key]))
+        self.each(case.body, [*range(12, 15), *range(256, 480)], state)
+        case = vector("archive-segment_written")
+
+        def segment(raw: bytes) -> object:
+            mac = hmac.digest(key, raw[:480], "sha256")
+            return parse_segment(raw[:480] + mac + raw[512:], case["name"], 512, [key])
+
+        self.assertEqual(segment(case.body), parse_segment(case.body, case["name"], 512, [key]))
+        self.each(case.body, [*range(12, 16), *range(132, 480)], segment)
 
     def test_sector_0(self) -> None:
         for name, free in (("sector-0_sealed", 48), ("sector-0_laying", 88)):

@@ -6,6 +6,7 @@ compared. Resealing (`nonce`) is left out: a reader seals nothing.
 | object | met by the reader |
 |---|---|
 | `header`, `expected`, `sector-0`, `keyring`, `password-file`, `event-log`, `bundle`, `media`, `page`, `unit` | yes |
+| `archive-state`, `archive-segment`, `log-archive` | yes |
 | `log-sector`, `wal`, `wal-header`, `wal-frame`, `journal-header`, `journal-record`, `super-journal` | yes |
 | `temporary-block` | no: its key is gone with its process. Opened here as a unit, because the page says how |
 | `index-object` | no: it is gone with the connections. Its name and its head are compared here, because the page says how |
@@ -24,7 +25,7 @@ from pathlib import Path
 from cryptography import x509
 from cryptography.hazmat.primitives.serialization import load_der_private_key
 
-from pellucid_reader import errors, journal, keyring, media, wal
+from pellucid_reader import errors, journal, keyring, log_archive, media, wal
 from pellucid_reader.bundle import EntryKind, open_bundle
 from pellucid_reader.container import open_page
 from pellucid_reader.events import Edited
@@ -159,6 +160,54 @@ class Vectors(unittest.TestCase):
         self.assertEqual((sector.run, sector.run_before), (case.bytes("run"), case.bytes("run-before")))
         for field in ("generation", "reserved", "recoveries", "counted", "ended"):
             self.assertEqual(getattr(sector, field), case.number(field), field)
+
+    def archive_keys(self, case: Case) -> list[bytes]:
+        deks = [bytes for bytes in (case.bytes("dek"), case.bytes("older-dek")) if bytes]
+        return [hkdf(dek, case.bytes("file-id"), b"pellucid/1 header") for dek in deks]
+
+    def archive_state(self, case: Case) -> log_archive.ArchiveState:
+        at = log_archive.SECTOR_BYTES
+        return log_archive.parse_state((case.body[:at], case.body[at:]), self.archive_keys(case))
+
+    def open_archive_state(self, case: Case) -> None:
+        state = self.archive_state(case)
+        for name in ("sequence", "highest", "broken-epoch"):
+            self.assertEqual(getattr(state, name.replace("-", "_")), case.number(name), name)
+        self.assertEqual(state.has_ended, case["has-ended"] == "yes")
+        for name in ("backed-up", "broken-at", "base"):
+            lsn = getattr(state, name.replace("-", "_"))
+            self.assertEqual((lsn.numeric(), lsn), (case.number(name), log_archive.Lsn.of_numeric(case.number(name))))
+        self.assertEqual((state.file_id, state.fork), (case.bytes("file-id"), case.bytes("fork")))
+        self.assertEqual((state.has_base, state.last_set), (case["has-base"] == "yes", case.bytes("last-set")))
+        for name, run in (("live", state.live), ("before", state.before)):
+            numbers = [run.epoch, run.first, run.kept, run.handed_out, run.count, run.behind.epoch, run.behind.frame]
+            self.assertEqual(" ".join(map(str, numbers)), case[name])
+            self.assertEqual((run.salts, run.tail), (case.bytes(f"{name}-salts"), case.bytes(f"{name}-tail")))
+
+    def open_archive_segment(self, case: Case) -> None:
+        keys, page_size = self.archive_keys(case), case.number("page-size")
+        segment = log_archive.parse_segment(case.body, case["name"], page_size, keys)
+        for at in range(len(segment.frames)):
+            log_archive.open_kept(segment, segment.first + at, case.opener())
+        self.assertEqual((segment.file_id, segment.fork), (case.bytes("file-id"), case.bytes("fork")))
+        self.assertEqual((segment.behind.numeric(), len(segment.frames)), (case.number("behind"), case.number("frames")))
+        self.assertEqual(segment.header, case.bytes("log-header"))
+
+    def open_log_archive(self, case: Case) -> None:
+        state, keys, segments = self.archive_state(case), self.archive_keys(case), []
+        log_archive.check_owner(state, [case.bytes("file-id")], case.bytes("fork"))
+        while raw := case.bytes(f"segment-{len(segments) + 1}"):
+            name = f"{raw[48:52].hex()}-{raw[52:56].hex()}.frames"
+            segments.append(log_archive.parse_segment(raw, name, case.number("page-size"), keys))
+        behind, found = log_archive.way(state, segments)
+        commits = list(log_archive.commits(found, case.opener()))
+        said = ", ".join(f"{one.lsn.numeric()} {one.time} {one.pages_total}" for one in commits)
+        self.assertEqual(said or "nothing", case["commits"])
+        self.assertEqual(behind.numeric(), case.number("behind"))
+        self.assertEqual(state.live.lsn(state.live.kept).numeric(), case.number("last"))
+        for one in commits:
+            for page, content in one.pages.items():
+                self.assertEqual(content[:-32], bytes([page]) * (len(content) - 32))
 
     def open_journal_header(self, case: Case) -> None:
         opened = journal.open_journal_header(case.body, case.number("offset"), case.opener())

@@ -117,6 +117,31 @@ fn a_walk_through_all_keys_and_files() {
 }
 
 #[test]
+fn a_chain_of_log_backups() {
+    let place = Place::new();
+    let json = |line: &str| {
+        let words: Vec<_> = std::iter::once("--json").chain(line.split(' ')).collect();
+        let said = place.pellucid(&words);
+        assert!([0, 4].contains(&said.code), "{line}: {said:?}");
+    };
+    json("init");
+    json("policy set format-version 2");
+    place.plain("app.db");
+    place.sqlite3("app.db", "PRAGMA journal_mode = WAL").succeeded();
+    json("encrypt app.db");
+    json("recovery app.db");
+    json("recovery app.db full");
+    json("backup app.db --to full.bak");
+    place.pellucid(&["run", "--", "sqlite3", "app.db", "UPDATE t SET b = 'x'"]).succeeded();
+    json("backup app.db --log --to log.bak");
+    json("header log.bak");
+    json("verify log.bak");
+    json("history");
+    json("restore full.bak log.bak --at last --to again.db");
+    json("recovery app.db simple");
+}
+
+#[test]
 fn a_scan_that_is_suspended_and_goes_on() {
     let place = Place::new();
     slow(&place);

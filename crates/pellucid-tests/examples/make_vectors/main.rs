@@ -24,6 +24,7 @@ mod event_logs;
 mod expected;
 mod headers;
 mod keyrings;
+mod log_archives;
 mod log_sets;
 mod logs;
 mod media;
@@ -125,6 +126,7 @@ fn main() -> std::result::Result<(), Box<dyn std::error::Error>> {
     cases.extend(bundles::cases()?);
     cases.extend(media::cases()?);
     cases.extend(log_sets::cases()?);
+    cases.extend(log_archives::cases()?);
     let (mut written, mut kept) = (0, 0);
     for case in cases {
         let path = directory.join(format!("{}_{}", case.text("object"), case.text("kind")));

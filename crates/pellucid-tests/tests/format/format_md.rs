@@ -6,6 +6,7 @@
 
 pub mod doc;
 mod envelopes;
+mod log_archive;
 mod media;
 mod second;
 

@@ -9,6 +9,7 @@ use std::path::Path;
 
 use pellucid::Error;
 
+mod archives;
 mod case;
 mod kinds;
 mod logs;

@@ -14,7 +14,7 @@
 //!
 //! PELLUCID_SOAK_SECONDS, PELLUCID_SOAK_SEED, PELLUCID_SOAK_MODE, PELLUCID_SOAK_PAGE and PELLUCID_SOAK_EVERY (states that are looked
 //! at) choose other runs (tests/campaigns/log-chain).
-#![allow(clippy::unwrap_used, clippy::expect_used)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::type_complexity)]
 
 mod busy;
 mod chain;
@@ -31,6 +31,7 @@ use std::sync::mpsc::{channel, Receiver};
 use std::time::{Duration, Instant};
 
 use pellucid::header::RecoveryModel;
+use pellucid::log_archive::SEGMENT_HEAD_BYTES;
 use pellucid_engine::log_chain;
 use pellucid_tests::content::seal_new_databases;
 use pellucid_tests::processes::{child, extension, leave_instance_alone, role, scratch, Random};
@@ -412,4 +413,35 @@ fn an_archive_that_cannot_be_written_fails_no_commit_and_everything_is_kept_late
     chain.take(&bench.database());
     assert_eq!(chain.commits(), 340);
     chain.assert_last(&connection);
+}
+
+#[test]
+fn a_flipped_bit_in_what_is_kept_is_found_before_it_is_backed_up() {
+    let bench = Bench::new(512);
+    let mut chain = bench.begin();
+    write(&bench.open(), 3);
+    let folder = pellucid_vfs::log_archive::path_of(&bench.database());
+    let names = std::fs::read_dir(&folder).unwrap().map(|name| name.unwrap().path());
+    let kept = names.filter(|path| path.extension().is_some_and(|end| end == "frames"));
+    let kept = kept.collect::<Vec<_>>();
+    assert_eq!(kept.len(), 1);
+    let whole = std::fs::read(&kept[0]).unwrap();
+    let frames = (whole.len() - SEGMENT_HEAD_BYTES) / 536;
+    assert!(frames > 3);
+    for frame in 0..frames {
+        // The clear bytes one by one, and some of what is sealed.
+        for bit in (0..128).chain((128..8 * 536).step_by(533)) {
+            let mut flipped = whole.clone();
+            flipped[SEGMENT_HEAD_BYTES + frame * 536 + bit / 8] ^= 1 << (bit % 8);
+            std::fs::write(&kept[0], &flipped).unwrap();
+            let told = log_chain::KeptLog::open(&bench.database(), Duration::from_secs(10));
+            let told = told.map(|_| ()).unwrap_err().to_string();
+            let named = ["authentication tag", "no key", "generation", "other frames"];
+            let is_told = named.iter().any(|what| told.contains(what));
+            assert!(is_told, "frame {frame}, bit {bit}: {told}");
+        }
+    }
+    std::fs::write(&kept[0], &whole).unwrap();
+    chain.take(&bench.database());
+    assert_eq!(chain.commits(), 3);
 }

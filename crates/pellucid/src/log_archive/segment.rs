@@ -15,7 +15,7 @@ pub const SEGMENT_HEAD_BYTES: usize = 512;
 
 const MAGIC: &[u8; 8] = b"PELFRAM\0";
 const VERSION: u32 = 1;
-const FIELDS_END: usize = 140;
+const FIELDS_END: usize = 132;
 const MAC_AT: usize = SEGMENT_HEAD_BYTES - 32;
 
 /// What a segment says of its frames. How many of them count is said by whatever goes on behind them.

@@ -16,7 +16,7 @@ const MAGIC: &[u8; 8] = b"PELLOGS\0";
 const VERSION: u32 = 1;
 const HAS_BASE: u32 = 1;
 const HAS_ENDED: u32 = 2;
-const FIELDS_END: usize = 264;
+const FIELDS_END: usize = 256;
 const MAC_AT: usize = ARCHIVE_SECTOR_BYTES - 32;
 const ZEROS: std::ops::Range<usize> = FIELDS_END..MAC_AT;
 

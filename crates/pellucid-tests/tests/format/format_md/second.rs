@@ -55,7 +55,7 @@ fn headers() {
         let at = layout.at("recovery model").start;
         let second = set(&|copy| copy[at] = *id).unwrap();
         assert_eq!(second.model.name(), name);
-        assert_eq!(second.keeps_log(), false);
+        assert!(!second.keeps_log());
         let chain = Second { has_chain: true, ..second };
         assert_eq!(chain.keeps_log(), chain.model != RecoveryModel::Simple);
     }

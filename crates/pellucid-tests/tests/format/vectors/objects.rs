@@ -19,6 +19,7 @@ use pellucid::wal::{self, WalHeader};
 use pellucid::{Algorithm, Dek, Error, Result, Subject};
 use pellucid_keyring::{read_key_backup, Bundle, DatabaseMemory, Keyring, MasterKey};
 
+use super::archives;
 use super::case::Case;
 use super::logs;
 
@@ -43,6 +44,9 @@ pub fn run(case: &Case) -> Result<()> {
         "sector-0" => sector_zero(case),
         "wear" => wear(case),
         "log-sector" => log_sector(case),
+        "archive-state" => archives::state(case),
+        "archive-segment" => archives::segment(case),
+        "log-archive" => archives::archive(case),
         "header" => header(case),
         "wal" => logs::wal(case),
         "super-journal" => logs::super_journal(case),

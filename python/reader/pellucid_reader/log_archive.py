@@ -1,0 +1,228 @@
+"""The log archive beside a database: its state, its segments, and the way through both (docs/format.md, "Log archive")."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from .errors import Corrupt, Unauthentic, Unsupported
+from .flags import check_zeros
+from .log_end import RUN_OFFSET, stamp_of
+from .unit import TAIL_BYTES, Opener
+from .wal import FRAME_HEADER_BYTES, HEADER_BYTES, open_frame
+
+SECTOR_BYTES = HEAD_BYTES = 512
+SECTORS = (0, 4096)
+MAC_OFFSET = 480
+VERSION = 1
+HAS_BASE, HAS_ENDED = 1, 2
+STATE_MAGIC, SEGMENT_MAGIC = b"PELLOGS\0", b"PELFRAM\0"
+RUN_BYTES = 68
+EPOCH_STEP, FRAME_STEP = 10**15, 10**5
+
+
+@dataclass(frozen=True, order=True)
+class Lsn:
+    """The place behind a frame."""
+
+    epoch: int
+    frame: int
+
+    @classmethod
+    def parse(cls, raw: bytes) -> Lsn:
+        return cls(int.from_bytes(raw[:4], "big"), int.from_bytes(raw[4:8], "big"))
+
+    @classmethod
+    def of_numeric(cls, number: int) -> Lsn:
+        return cls(number // EPOCH_STEP, number % EPOCH_STEP // FRAME_STEP)
+
+    def numeric(self) -> int:
+        return 0 if self == NONE else self.epoch * EPOCH_STEP + self.frame * FRAME_STEP + 1
+
+
+NONE = Lsn(0, 0)
+
+
+@dataclass(frozen=True)
+class LogRun:
+    salts: bytes
+    epoch: int
+    first: int
+    kept: int
+    handed_out: int
+    count: int
+    behind: Lsn
+    tail: bytes
+
+    @classmethod
+    def parse(cls, raw: bytes) -> LogRun:
+        numbers = (int.from_bytes(raw[at : at + 4], "big") for at in range(8, 28, 4))
+        return cls(raw[:8], *numbers, Lsn.parse(raw[28:36]), raw[36:RUN_BYTES])
+
+    def lsn(self, frame: int) -> Lsn:
+        return self.behind if frame < self.first else Lsn(self.epoch, frame)
+
+
+@dataclass(frozen=True)
+class ArchiveState:
+    sequence: int
+    file_id: bytes
+    fork: bytes
+    has_base: bool
+    has_ended: bool
+    live: LogRun
+    before: LogRun
+    highest: int
+    broken_epoch: int
+    backed_up: Lsn
+    broken_at: Lsn
+    last_set: bytes
+    base: Lsn
+
+
+@dataclass(frozen=True)
+class Segment:
+    file_id: bytes
+    fork: bytes
+    epoch: int
+    first: int
+    behind: Lsn
+    header: bytes
+    frames: list[bytes]
+    """Those that were kept; how many count is said by what goes on behind them."""
+
+
+@dataclass
+class Commit:
+    lsn: Lsn
+    time: int
+    pages_total: int
+    pages: dict[int, bytes]
+
+
+def _is_authentic(raw: bytes, place: bytes, keys: Iterable[bytes]) -> bool:
+    signed = place + raw[:MAC_OFFSET]
+    return any(hmac.compare_digest(hmac.digest(key, signed, "sha256"), raw[MAC_OFFSET:512]) for key in keys)
+
+
+def _parse_sector(raw: bytes, place: int, keys: list[bytes]) -> ArchiveState:
+    if not _is_authentic(raw, place.to_bytes(8, "big"), keys) or raw[:8] != STATE_MAGIC:
+        raise Unauthentic("log archive: authentication tag does not match")
+    version, flags = int.from_bytes(raw[8:12], "big"), int.from_bytes(raw[12:16], "big")
+    if version != VERSION or flags & ~(HAS_BASE | HAS_ENDED):
+        raise Unsupported(f"log archive: version {version} with flags {flags:#x} is not known")
+    check_zeros(raw, [(256, MAC_OFFSET)], "log archive")
+    sequence = int.from_bytes(raw[16:24], "big")
+    if SECTORS[sequence % 2] != place:
+        raise Corrupt("log archive: a state of the other sector")
+    return ArchiveState(
+        sequence=sequence,
+        file_id=raw[24:40],
+        fork=raw[40:56],
+        has_base=bool(flags & HAS_BASE),
+        has_ended=bool(flags & HAS_ENDED),
+        live=LogRun.parse(raw[56:124]),
+        before=LogRun.parse(raw[124:192]),
+        highest=int.from_bytes(raw[192:196], "big"),
+        broken_epoch=int.from_bytes(raw[196:200], "big"),
+        backed_up=Lsn.parse(raw[200:208]),
+        broken_at=Lsn.parse(raw[208:216]),
+        last_set=raw[216:248],
+        base=Lsn.parse(raw[248:256]),
+    )
+
+
+def parse_state(sectors: Iterable[bytes], keys: list[bytes]) -> ArchiveState:
+    """The newer state. A torn sector leaves the other one; what a later version wrote ends the reading."""
+    states = []
+    for raw, place in zip(sectors, SECTORS):
+        try:
+            states.append(_parse_sector(raw, place, keys))
+        except Unauthentic:
+            continue
+    if not states:
+        raise Unauthentic("log archive: neither sector of its state is authentic")
+    return max(states, key=lambda state: state.sequence)
+
+
+def parse_segment(raw: bytes, name: str, page_size: int, keys: list[bytes]) -> Segment:
+    if len(raw) < HEAD_BYTES or not _is_authentic(raw, b"", keys) or raw[:8] != SEGMENT_MAGIC:
+        raise Unauthentic(f"{name}: its head is not authentic")
+    version = int.from_bytes(raw[8:12], "big")
+    if version != VERSION:
+        raise Unsupported(f"{name}: version {version} is not known")
+    check_zeros(raw, [(12, 16), (132, MAC_OFFSET)], name)
+    epoch, first = int.from_bytes(raw[48:52], "big"), int.from_bytes(raw[52:56], "big")
+    if name != f"{epoch:08x}-{first:08x}.frames":
+        raise Unauthentic(f"{name}: it has other frames than its name says")
+    frame_bytes = FRAME_HEADER_BYTES + page_size
+    count = int.from_bytes(raw[96:100], "big")
+    if len(raw) < HEAD_BYTES + count * frame_bytes:
+        raise Corrupt(f"{name}: a frame is missing")
+    places = (HEAD_BYTES + at * frame_bytes for at in range(count))
+    frames = [raw[place : place + frame_bytes] for place in places]
+    tails = hashlib.sha256(b"".join(frame[-TAIL_BYTES:] for frame in frames)).digest()
+    if tails != raw[100:132]:
+        raise Unauthentic(f"{name}: it has other frames than were kept in it")
+    return Segment(raw[16:32], raw[32:48], epoch, first, Lsn.parse(raw[56:64]), raw[64 : 64 + HEADER_BYTES], frames)
+
+
+def open_kept(segment: Segment, number: int, opener: Opener) -> bytes:
+    """A frame as SQLite wrote it."""
+    return open_frame(segment.frames[number - segment.first], number, opener, segment.header[RUN_OFFSET:])
+
+
+def check_owner(state: ArchiveState, file_ids: Iterable[bytes], fork: bytes) -> None:
+    """`file_ids` are those of the header, `fork` is its recovery fork."""
+    if state.file_id not in file_ids or state.fork != fork:
+        raise Unauthentic("log archive: of another database, or of another recovery fork")
+
+
+def way(state: ArchiveState, segments: Iterable[Segment]) -> tuple[Lsn, list[tuple[Segment, int]]]:
+    """What it goes on behind, and the segments in their order, each with its last frame that counts."""
+    own = [segment for segment in segments if segment.fork == state.fork]
+    wanted, found = state.live.lsn(state.live.kept), []
+    while wanted > state.backed_up:
+        leading = [
+            one
+            for one in own
+            if one.epoch == wanted.epoch
+            and one.first <= wanted.frame < one.first + len(one.frames)
+            and one.behind < wanted
+        ]
+        if not leading:
+            raise Corrupt(f"log archive: the frames up to LSN {wanted.numeric()} are missing")
+        segment = max(leading, key=lambda one: one.first)
+        found.append((segment, wanted.frame))
+        wanted = segment.behind
+    return wanted, found[::-1]
+
+
+def commits(found: Iterable[tuple[Segment, int]], opener: Opener) -> Iterator[Commit]:
+    """The commits of a way; those that only seal pages anew have none. Every frame is opened."""
+    done: Commit | None = None
+    for segment, last in found:
+        pages: dict[int, bytes] = {}
+        begins = True
+        for number in range(segment.first, last + 1):
+            stamp = stamp_of(segment.frames[number - segment.first])
+            frame = open_kept(segment, number, opener)
+            page, size = int.from_bytes(frame[:4], "big"), int.from_bytes(frame[4:8], "big")
+            lsn = Lsn(segment.epoch, number)
+            if begins and not stamp.first:
+                # Padding up to the end of a sector.
+                if size and done:
+                    done.lsn = lsn
+            else:
+                pages[page] = frame[FRAME_HEADER_BYTES:]
+                if size:
+                    if done:
+                        yield done
+                    kept = {page: content for page, content in pages.items() if page <= size}
+                    done = Commit(lsn, stamp.time, size, {} if stamp.reseals_only else kept)
+                    pages = {}
+            begins = size != 0
+    if done:
+        yield done
