@@ -12,7 +12,7 @@ const GROUPS: [(&str, &[&str]); 5] = [
         "Databases",
         &[
             "encrypt", "decrypt", "run", "status", "check", "rekey", "rewrap", "scan", "accept",
-            "salvage", "upgrade", "index",
+            "salvage", "upgrade", "index", "recovery",
         ],
     ),
     ("Backups", &["backup", "restore", "verify", "header", "files", "label", "history"]),

@@ -148,7 +148,7 @@ enum Command {
     Upgrade(upgrade::UpgradeArgs),
     /// Have the index of the write-ahead log in memory, or in its file
     Index(index::IndexArgs),
-    /// Show or set the recovery model: whether commits go into a chain of log backups
+    /// Show or set the recovery model: with FULL, a chain of log backups
     Recovery(recovery::RecoveryArgs),
     /// The scan that rewrites pages after a rekey: suspend, resume, verify
     Scan(scan::ScanArgs),

@@ -76,12 +76,13 @@ fn look(path: &Path) -> Result<Handle<'static>, DatabaseError> {
 /// # Errors
 /// [`Error::Unsupported`] for a database of version 1; [`DatabaseError`] else.
 pub fn set_model(path: &Path, model: RecoveryModel) -> Result<bool, DatabaseError> {
-    let mut is_change = false;
+    let (mut is_change, mut had_chain) = (false, false);
     let header = header_change::change_in(
         path,
         |_, header, _| {
             let second = header.second.as_ref().ok_or_else(|| of_version_1(path))?;
             is_change = second.model != model;
+            had_chain = second.has_chain;
             let mut second = second.clone();
             second.model = model;
             if model == RecoveryModel::Simple {
@@ -94,7 +95,7 @@ pub fn set_model(path: &Path, model: RecoveryModel) -> Result<bool, DatabaseErro
             Ok(Event::new(Action::RecoveryModel, "database").of(full_name(path)).record_here()?)
         },
     )?;
-    if chain_of(&header).is_none() {
+    if had_chain && chain_of(&header).is_none() {
         log_archive::remove(&resolved(path)?)?;
     }
     Ok(is_change)
@@ -166,14 +167,15 @@ pub fn hand_out(path: &Path, handle: &Handle<'_>) -> Result<Option<Lsn>, Databas
 /// [`DatabaseError`].
 pub fn has_base(
     path: &Path,
-    (first, last): (Lsn, Lsn),
+    (fork, first, last): ([u8; 16], Lsn, Lsn),
     set: [u8; 32],
 ) -> Result<(), DatabaseError> {
     let handle =
         Handle::open(path, &uri(path, "vfs=pellucid&require=container"), ffi::OPEN_READWRITE)?;
     handle.run("SELECT 1 FROM sqlite_schema")?;
     let Some((_, container)) = opened::sealed(&handle)? else { return Ok(()) };
-    if container.chain().is_none() {
+    // It may have ended meanwhile, and another one have begun.
+    if container.chain() != Some(fork) {
         return Ok(());
     }
     let keys = container.keys().map_err(|code| header_change::cannot_write(path, code))?;

@@ -6,7 +6,7 @@ use std::ffi::{c_int, CString, OsStr, OsString};
 use std::fs::{File, Metadata};
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd};
-use std::os::unix::ffi::OsStrExt;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::Path;
 
 use pellucid_files::open_at::open_at;
@@ -38,6 +38,30 @@ impl Folder {
     pub fn at_end_of(way: &Way) -> io::Result<Self> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         Ok(Self(open_at(way.directory(), ".", flags, Mode::empty())?.into()))
+    }
+
+    /// Opens the directory that has a name itself, and no symbolic link.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn folder(&self, name: &OsStr) -> io::Result<Self> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        Ok(Self(open_at(&self.0, name, flags, Mode::empty())?.into()))
+    }
+
+    /// The names in it.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn names(&self) -> io::Result<Vec<OsString>> {
+        let mut names = Vec::new();
+        for entry in rustix::fs::Dir::read_from(&self.0)? {
+            let name = entry?.file_name().to_bytes().to_vec();
+            if ![&b"."[..], b".."].contains(&&name[..]) {
+                names.push(OsString::from_vec(name));
+            }
+        }
+        Ok(names)
     }
 
     /// Makes another handle on the same directory.
@@ -97,12 +121,12 @@ impl Folder {
         done(unsafe { libc::unlinkat(self.raw(), name.as_ptr(), libc::AT_REMOVEDIR) })
     }
 
-    /// Gives the directory itself to another owner.
+    /// Gives the directory itself owner and mode.
     ///
     /// # Errors
     /// The system's.
-    pub fn give(&self, user: u32, group: u32) -> io::Result<()> {
-        std::os::unix::fs::fchown(&self.0, Some(user), Some(group))
+    pub fn give(&self, (user, group): (u32, u32), mode: u32) -> io::Result<()> {
+        give(&self.0, (user, group), mode)
     }
 
     /// Returns what has a name, a symbolic link itself: its metadata can be read, and nothing else
@@ -302,6 +326,22 @@ pub fn identity_of(found: &Metadata) -> io::Result<Identity> {
 /// Returns the last part of a path.
 pub fn name_of(path: &Path) -> OsString {
     path.file_name().unwrap_or(path.as_os_str()).to_owned()
+}
+
+/// Gives an open file owner and mode, as far as it has others.
+///
+/// # Errors
+/// The system's.
+pub fn give(file: &File, (user, group): (u32, u32), mode: u32) -> io::Result<()> {
+    use std::os::unix::fs::{fchown, MetadataExt, PermissionsExt};
+    let found = file.metadata()?;
+    if (found.uid(), found.gid()) != (user, group) {
+        fchown(file, Some(user), Some(group))?;
+    }
+    if found.mode() & 0o7777 != mode {
+        file.set_permissions(std::fs::Permissions::from_mode(mode))?;
+    }
+    Ok(())
 }
 
 /// Opens a file of media to append to it.

@@ -73,6 +73,11 @@ pub struct JournalFile {
 }
 
 impl JournalFile {
+    /// Whether the journal was there when it was opened: an interrupted transaction's, which is played back.
+    pub fn is_found(&self) -> bool {
+        self.found.is_some()
+    }
+
     /// Makes the sealed side of the journal that `lower` opened. `found` is its path, if this
     /// handle did not make it.
     pub fn new(container: Rc<Container>, lower: Lower, found: Option<PathBuf>) -> Self {

@@ -10,7 +10,7 @@ use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{fchown, FileExt, MetadataExt};
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -24,9 +24,9 @@ use pellucid::secret::fill_random;
 use pellucid::unit::TAIL_BYTES;
 use pellucid::wal::{open_frame, seal_frame, Run, Stamp, Version};
 use pellucid::{Error, Result, Subject};
-use pellucid_files::paths::{beside, names_in};
+use pellucid_files::paths::beside;
 use pellucid_host::byte_lock;
-use pellucid_host::folder::{name_of, Folder};
+use pellucid_host::folder::{give, name_of, Folder};
 use pellucid_host::patience::Patience;
 
 /// The name behind the database's.
@@ -37,6 +37,8 @@ const UNFINISHED: &str = ".new";
 /// Whoever changes the state holds this byte of its file, whoever makes a log backup the next one.
 const STATE_LOCK: i64 = 1 << 62;
 const BACKUP_LOCK: i64 = STATE_LOCK + 1;
+/// How long the end of a chain waits for whoever changes the archive.
+const PATIENCE: Duration = Duration::from_secs(10);
 const RETRY: Duration = Duration::from_micros(200);
 
 /// The archive of one database.
@@ -45,6 +47,9 @@ pub struct Archive {
     folder: Folder,
     path: PathBuf,
     state: File,
+    /// Owner and mode of the database, which its archive has too: whoever writes the one writes the other.
+    owner: (u32, u32),
+    mode: u32,
 }
 
 /// The folder of the archive of the database at `database`.
@@ -52,21 +57,37 @@ pub fn path_of(database: &Path) -> PathBuf {
     beside(database, SUFFIX)
 }
 
-/// Removes the archive beside a database that has no chain any more.
+/// Removes the archive beside a database that has no chain any more. A folder of that name that is none is left as it is.
 ///
 /// # Errors
 /// [`Error::Io`].
 pub fn remove(database: &Path) -> Result<()> {
     let path = path_of(database);
     let io = |error| Error::io(Subject::File(path.clone()), error);
-    let names = match names_in(&path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-        names => names.map_err(io)?,
+    let archive = match Archive::open(database) {
+        Ok(archive) => archive,
+        Err(_) if !pellucid_files::paths::is_there(&path.join(STATE)) => return Ok(()),
+        Err(error) => return Err(error),
     };
-    let folder = Folder::of(&path.join(STATE)).map_err(io)?;
-    names.iter().try_for_each(|name| folder.remove_name(name)).map_err(io)?;
+    if !archive.is_one() {
+        return Ok(());
+    }
+    let locked = archive.lock(PATIENCE)?;
+    for name in archive.folder.names().map_err(io)? {
+        let is_own = name == STATE
+            || name.as_bytes().ends_with(UNFINISHED.as_bytes())
+            || name.to_str().is_some_and(|name| Segment::of_file_name(name).is_some());
+        if is_own {
+            archive.folder.remove_name(&name).map_err(io)?;
+        }
+    }
+    drop(locked);
     let beside = Folder::of(&path).map_err(io)?;
-    beside.remove_folder(&name_of(&path)).and_then(|()| beside.sync()).map_err(io)
+    match beside.remove_folder(&name_of(&path)) {
+        // Somebody keeps something else in it.
+        Err(error) if error.kind() == io::ErrorKind::DirectoryNotEmpty => Ok(()),
+        removed => removed.and_then(|()| beside.sync()).map_err(io),
+    }
 }
 
 impl Archive {
@@ -78,9 +99,11 @@ impl Archive {
         let path = path_of(database);
         let name = path.join(STATE);
         let io = |error| Error::io(Subject::File(name.clone()), error);
-        let folder = Folder::of(&name).map_err(io)?;
+        let beside = Folder::of(&path).map_err(io)?;
+        let folder = beside.folder(&name_of(&path)).map_err(io)?;
         let state = folder.open_to_write(OsStr::new(STATE)).map_err(io)?;
-        Ok(Self { folder, path, state })
+        let of = beside.look(&name_of(database)).map_err(io)?;
+        Ok(Self { folder, path, state, owner: (of.uid(), of.gid()), mode: of.mode() & 0o666 })
     }
 
     /// Makes the archive with its first state, or opens the one that is there and gives it that state. It belongs to whoever the
@@ -101,14 +124,13 @@ impl Archive {
             Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(io(error)),
             _ => beside.sync().map_err(io)?,
         }
-        let folder = Folder::of(&path.join(STATE)).map_err(io)?;
+        let folder = beside.folder(&name_of(&path)).map_err(io)?;
+        let of = beside.look(&name_of(database)).map_err(io)?;
+        let (owner, mode) = ((of.uid(), of.gid()), of.mode() & 0o666);
+        folder.give(owner, mode | (mode & 0o444) >> 2).map_err(io)?;
         if !folder.has(OsStr::new(STATE)) {
             let file = folder.create(OsStr::new(STATE)).map_err(io)?;
-            let owner = beside.look(&name_of(database)).map_err(io)?;
-            if owner.uid() != file.metadata().map_err(io)?.uid() {
-                fchown(&file, Some(owner.uid()), Some(owner.gid())).map_err(io)?;
-                folder.give(owner.uid(), owner.gid()).map_err(io)?;
-            }
+            give(&file, owner, mode).map_err(io)?;
         }
         let archive = Self::open(database)?;
         let locked = archive.lock(timeout)?;
@@ -123,6 +145,14 @@ impl Archive {
         drop(locked);
         archive.folder.sync().map_err(io)?;
         Ok(archive)
+    }
+
+    /// Whether its state begins as one does, whoever's it is.
+    fn is_one(&self) -> bool {
+        ARCHIVE_SECTORS.iter().any(|at| {
+            let mut start = [0; 8];
+            self.state.read_exact_at(&mut start, *at).is_ok() && ArchiveState::begins(&start)
+        })
     }
 
     /// The folder.
@@ -163,7 +193,8 @@ impl Archive {
     fn wait_for(&self, byte: i64, timeout: Duration) -> Result<bool> {
         let patience = Patience::new(timeout, RETRY);
         loop {
-            match byte_lock::take(&self.state, byte).map_err(|error| self.io(error))? {
+            // Without such locks two would write over each other's frames: it counts as an archive that cannot be written.
+            match byte_lock::hold(&self.state, byte, true).map_err(|error| self.io(error))? {
                 true => return Ok(true),
                 false if patience.wait() => {}
                 false => return Ok(false),
@@ -197,7 +228,7 @@ impl Archive {
     /// # Errors
     /// [`Error::Io`].
     pub fn segments(&self) -> Result<Vec<(u32, u32)>> {
-        let names = names_in(&self.path).map_err(|error| self.io(error))?;
+        let names = self.folder.names().map_err(|error| self.io(error))?;
         let number = |name: &OsString| Segment::of_file_name(name.to_str()?);
         let mut found: Vec<_> = names.iter().filter_map(number).collect();
         found.sort_unstable();
@@ -239,7 +270,7 @@ impl Archive {
 
     /// Removes what processes left that were killed while they kept frames. Called under the lock.
     pub(crate) fn remove_unfinished(&self) {
-        let names = names_in(&self.path).unwrap_or_default();
+        let names = self.folder.names().unwrap_or_default();
         for name in names.iter().filter(|name| name.as_bytes().ends_with(UNFINISHED.as_bytes())) {
             let _ = self.folder.remove_name(name);
         }
@@ -295,10 +326,11 @@ impl Locked<'_> {
         let io = |error| Error::io(Subject::File(name.clone()), error);
         let mut write = || {
             let file = folder.create(OsStr::new(&unfinished)).map_err(io)?;
-            let state = &self.archive.state;
-            let owner = File::metadata(state).map_err(io)?;
-            if owner.uid() != file.metadata().map_err(io)?.uid() {
-                fchown(&file, Some(owner.uid()), Some(owner.gid())).map_err(io)?;
+            // A member of a group that shares the database cannot give the file away, and need not.
+            let Archive { owner, mode, .. } = self.archive;
+            if give(&file, *owner, *mode).is_err() {
+                let own = file.metadata().map_err(io)?;
+                give(&file, (own.uid(), owner.1), *mode).map_err(io)?;
             }
             (&file).write_all(&[0; SEGMENT_HEAD_BYTES]).map_err(io)?;
             let (mut frames, mut count, mut tails) = (Vec::new(), 0, Sha256::new());

@@ -22,6 +22,8 @@ pub struct LogChain {
     has_committed: Cell<bool>,
     /// What the index counted when this connection took the database for itself alone: the salts of the log, and its last frame.
     alone: Cell<Option<([u8; 8], u32)>>,
+    /// The log was not allowed to begin anew, and the index was made anew already, in an exclusive locking mode.
+    refused_alone: Cell<bool>,
     /// The present checkpoint was told once that the log does not begin anew.
     was_told: Cell<bool>,
 }
@@ -36,6 +38,16 @@ impl LogChain {
     /// What that was, for the run with these salts.
     pub fn alone(&self, salts: [u8; 8]) -> Option<u32> {
         self.alone.get().filter(|(of, _)| *of == salts).map(|(_, counted)| counted)
+    }
+
+    /// Notes that the log was not allowed to begin anew where SQLite had asked for no lock.
+    pub fn is_refused_alone(&self) {
+        self.refused_alone.set(true);
+    }
+
+    /// Whether that was so. Told once.
+    pub fn take_refused_alone(&self) -> bool {
+        self.refused_alone.replace(false)
     }
 
     /// Notes that a transaction begins, or that somebody asks for a checkpoint.

@@ -279,9 +279,7 @@ impl MainFile {
             self.container.check_writable()?;
         }
         if level == ffi::LOCK_EXCLUSIVE {
-            let index = &self.container.index;
-            let counted = index.counted().filter(|_| index.is_made());
-            self.container.log_chain.is_alone(index.salts().zip(counted.map(|(frames, _)| frames)));
+            self.container.log_chain.is_alone(self.container.index.run());
             // No further lock is asked for in an exclusive locking mode, and by a connection that closes.
             self.check_index_place()?;
         }
@@ -367,6 +365,12 @@ impl MainFile {
         self.database.end_new();
         if level < ffi::LOCK_RESERVED {
             self.container.transaction.drop_nonces();
+        }
+        let container = &self.container;
+        let was_alone = container.transaction.lock_level() == ffi::LOCK_EXCLUSIVE;
+        if was_alone && level < ffi::LOCK_EXCLUSIVE && container.log_chain.take_refused_alone() {
+            // The index says that the log is empty, and its commits are in the file and in no chain: whoever comes next reads it.
+            container.index.take_back();
         }
         self.lower.unlock(level)?;
         self.container
@@ -513,7 +517,13 @@ impl MainFile {
     /// page by which a database comes to the journal mode WAL is none.
     fn check_chain(&self, bytes: &[u8], offset: u64) -> Outcome<()> {
         let has_log = self.files.with_wal(|_| ()).is_some();
-        if has_log || self.container.leaves_wal.get() || self.container.chain().is_none() {
+        // The change to WAL by which a killed process left a journal is undone, like any other.
+        let is_undone = self.files.with_journal(|journal| journal.is_found()).unwrap_or(false);
+        if has_log
+            || is_undone
+            || self.container.leaves_wal.get()
+            || self.container.chain().is_none()
+        {
             return Ok(());
         }
         let enters_wal = offset == 0 && bytes.get(18..20) == Some(&[2, 2]);
@@ -605,6 +615,7 @@ impl MainFile {
 
     /// Notes that a checkpoint begins to write pages.
     pub fn begin_checkpoint(&mut self) {
+        self.files.with_wal(WalFile::begin_checkpoint);
         self.database.begin_checkpoint();
     }
 

@@ -130,11 +130,17 @@ impl WalFile {
         self.refuse_other()?;
         self.flush()?;
         if size == 0 {
+            self.stamps.stays();
             self.keep_before_end()?;
         }
         self.forget();
         self.frames.forget_headers_from(0);
         self.lower.truncate(size)
+    }
+
+    /// Notes that a checkpoint begins: what it syncs was committed before.
+    pub fn begin_checkpoint(&mut self) {
+        self.stamps.stays();
     }
 
     /// Completes and writes the frames, then forces the log to disk.
@@ -151,10 +157,13 @@ impl WalFile {
         completed?;
         let synced = self.lower.sync(flags);
         self.stamps.synced(self.committed, synced.is_ok());
-        if synced.is_err() {
-            // SQLite takes the transaction back.
-            self.committed.1 = 0;
-            self.stamps.take_back();
+        match synced {
+            Ok(()) => self.stamps.stays(),
+            Err(_) => {
+                // SQLite takes the transaction back.
+                self.committed.1 = 0;
+                self.stamps.take_back();
+            }
         }
         synced
     }

@@ -114,10 +114,29 @@ impl WalIndex {
         made(0) && made(1)
     }
 
+    /// The salts of the log and the number of frames that count, out of one whole header. None if the index is not mapped, is being
+    /// made, or keeps changing.
+    pub fn run(&self) -> Option<([u8; 8], u32)> {
+        let copy = self.whole()?;
+        if copy[MADE_WORD].to_ne_bytes()[0] != 1 {
+            return None;
+        }
+        let mut salts = [0; 8];
+        for (part, word) in salts.chunks_exact_mut(4).zip(&copy[SALTS_WORD..]) {
+            part.copy_from_slice(&word.to_ne_bytes());
+        }
+        Some((salts, copy[FRAMES_WORD]))
+    }
+
     /// The number of frames that SQLite counts, and the number of pages behind them, once both copies of the header say it (SQLite's
     /// WAL-mode file format, 2.1). `None` if the index is not mapped, or keeps changing. A checkpoint would return it too, but SQLite
     /// refuses every checkpoint to a connection in a transaction, even one that only counts.
     pub fn counted(&self) -> Option<(u32, u32)> {
+        self.whole().map(|copy| (copy[FRAMES_WORD], copy[PAGES_WORD]))
+    }
+
+    /// The header, once both of its copies are the same.
+    fn whole(&self) -> Option<[u32; COPY_WORDS]> {
         for _ in 0..1000 {
             let copy = |number: usize| -> Option<[u32; COPY_WORDS]> {
                 let mut copy = [0; COPY_WORDS];
@@ -129,7 +148,7 @@ impl WalIndex {
             };
             let (first, second) = (copy(0)?, copy(1)?);
             if first == second {
-                return Some((first[FRAMES_WORD], first[PAGES_WORD]));
+                return Some(first);
             }
             std::thread::yield_now();
         }

@@ -230,7 +230,7 @@ def _parse_place(raw: bytes, kind: Kind, thing: str) -> ChainPlace | None:
     if number(raw, 324, 4) & ~7:
         raise Unsupported(f"{thing}: log flags {number(raw, 324, 4)} are not known")
     times, commits = (number(raw, 304, 8), number(raw, 312, 8)), number(raw, 320, 4)
-    if times[0] > times[1] or (commits > 0 and place.first == place.last) or (commits == 0 and times != (0, 0)):
+    if times[0] > times[1] or (place.first == place.last) != (commits == 0) or (commits == 0 and times != (0, 0)):
         raise malformed
     return ChainPlace(place.fork, place.first, place.last, times, commits)
 
@@ -655,7 +655,7 @@ class OpenSet:
         if any(before >= after for before, after in zip(lsns, lsns[1:])):
             raise Corrupt("commits: their numbers do not grow")
         times = [commit.time for commit in found] or [0]
-        if len(found) != place.commits or lsns[-1] > place.last or (min(times), max(times)) != place.times:
+        if len(found) != place.commits or lsns[-1] != place.last or (min(times), max(times)) != place.times:
             raise Corrupt("commits: they are not those that the set header says")
         return found
 

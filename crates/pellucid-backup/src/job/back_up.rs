@@ -226,7 +226,7 @@ pub fn back_up(job: &Job, progress: &mut dyn FnMut(&Progress)) -> Result<Done, J
     }
     .conclude(written)?;
     if let Some(place) = moment {
-        log_chain::has_base(&database, (place.first, place.last), done.hash)?;
+        log_chain::has_base(&database, (place.fork, place.first, place.last), done.hash)?;
     }
     Ok(Done { told, held, ..done })
 }

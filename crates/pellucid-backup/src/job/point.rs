@@ -199,7 +199,11 @@ impl Library {
                 Err(lsn) => missing = missing.or(Some(lsn)),
             }
         }
-        Err(unreachable(point, &way, missing, &bases))
+        // Of a database in use the newest full set may be of any moment of the last log.
+        match (point, bases.first()) {
+            (Point::Last, Some(base)) if missing.is_none() => Ok(plan(base, &[])),
+            _ => Err(unreachable(point, &way, missing, &bases)),
+        }
     }
 
     /// All sets of chains.

@@ -26,8 +26,8 @@ fn time_of(text: &str) -> Option<i128> {
     if let Ok(at) = OffsetDateTime::parse(text, &Rfc3339) {
         return Some(micros(at));
     }
-    let text = text.replacen('T', " ", 1);
-    let text = text.strip_suffix(" UTC").unwrap_or(&text);
+    let text = text.strip_suffix(" UTC").unwrap_or(text).replacen('T', " ", 1);
+    let text = &text;
     let whole = format_description!("[year]-[month]-[day] [hour]:[minute]:[second]");
     let parts = format_description!("[year]-[month]-[day] [hour]:[minute]:[second].[subsecond]");
     let minutes = format_description!("[year]-[month]-[day] [hour]:[minute]");

@@ -257,10 +257,15 @@ fn end(log: &Log, steps: &Steps, stop: Option<&Stop>) -> Result<End, Message> {
         not_reached,
     };
     let new = || log.commits.iter().filter(|commit| commit.lsn > reached);
-    let at = |last: Option<&LogCommit>| End {
-        to: last.map_or(reached, |commit| commit.lsn),
-        time: last.map_or(before, |commit| commit.time),
-        not_reached: None,
+    // The pages of a backup that was made while programs committed are of any moment up to its end.
+    let snapshot = steps.base().map_or(Lsn::NONE, |base| base.to);
+    let at = |last: Option<&LogCommit>| {
+        let to = last.map_or(reached, |commit| commit.lsn);
+        let time = last.map_or(before, |commit| commit.time);
+        match to < snapshot {
+            true => Err(Message::of(table::STOP_TOO_EARLY, [])),
+            false => Ok(End { to, time, not_reached: None }),
+        }
     };
     match stop {
         None => Ok(behind(None)),
@@ -274,7 +279,7 @@ fn end(log: &Log, steps: &Steps, stop: Option<&Stop>) -> Result<End, Message> {
             if log.begun < *time {
                 return Ok(behind(Some(Message::of(table::STOP_BEHIND_SET, []))));
             }
-            Ok(at(new().take_while(|commit| commit.time <= *time).last()))
+            at(new().take_while(|commit| commit.time <= *time).last())
         }
         Some(Stop::Mark { name, after, includes }) => {
             let is_number = name.get(..4).is_some_and(|start| start.eq_ignore_ascii_case("lsn:"));
@@ -291,9 +296,9 @@ fn end(log: &Log, steps: &Steps, stop: Option<&Stop>) -> Result<End, Message> {
             };
             match mark {
                 Some(lsn) if lsn <= reached => Err(Message::of(table::STOP_TOO_EARLY, [])),
-                Some(lsn) if lsn <= log.last => Ok(at(new()
+                Some(lsn) if lsn <= log.last => at(new()
                     .take_while(|commit| commit.lsn < lsn || (*includes && commit.lsn == lsn))
-                    .last())),
+                    .last()),
                 _ => Ok(behind(Some(Message::of(table::MARK_BEHIND_SET, [])))),
             }
         }

@@ -215,3 +215,152 @@ fn a_database_that_takes_the_place_ends_the_chain() {
     assert_eq!(n, 0);
     write(&connection, 2);
 }
+
+/// What the child does: it appends, and begins the log anew in each way.
+pub fn restarts() {
+    load_extension();
+    let uri = format!("file:{}?vfs=pellucid", told("CRASH_DATABASE"));
+    let connection = pellucid_tests::content::open(&uri).unwrap();
+    connection.execute_batch("PRAGMA wal_autocheckpoint=0").unwrap();
+    for how in ["RESTART", "TRUNCATE"] {
+        write(&connection, 7);
+        checkpoint(&connection, how);
+        write(&connection, 2);
+    }
+}
+
+/// Who survives had written to the log before, and knows less of it than the index that was made anew meanwhile.
+#[test]
+fn a_program_that_is_killed_between_the_index_and_the_header_leaves_the_chain_whole() {
+    for at in (1..=60).step_by(2) {
+        let bench = Bench::new(4096);
+        let mut chain = bench.begin();
+        let survivor = bench.open();
+        survivor.execute_batch("PRAGMA wal_autocheckpoint=0").unwrap();
+        write(&survivor, 3);
+        let ended = child("restarts")
+            .env("CRASH_DATABASE", bench.database())
+            .env("CRASH_EXTENSION", extension())
+            .env("LD_PRELOAD", preload("killat.c"))
+            .env("KILL_DIR", bench.database())
+            .env("KILL_AT", at.to_string())
+            .output()
+            .unwrap();
+        write(&survivor, 4);
+        checkpoint(&survivor, "TRUNCATE");
+        write(&survivor, 1);
+        chain.take(&bench.database());
+        let n: i64 = survivor.query_row("SELECT n FROM counter", [], |row| row.get(0)).unwrap();
+        assert_eq!(chain.commits() as i64, n, "killed at {at}: {}", ended.status);
+        chain.assert_last(&survivor);
+    }
+}
+
+/// The archive has said that the log may begin anew, and a reader kept SQLite from it.
+#[test]
+fn commits_behind_an_answer_that_was_not_used_are_kept() {
+    for ends in ["", "TRUNCATE", "RESTART"] {
+        let bench = Bench::new(4096);
+        let mut chain = bench.begin();
+        let writer = bench.open();
+        writer.execute_batch("PRAGMA wal_autocheckpoint=0").unwrap();
+        write(&writer, 10);
+        let reader = bench.open();
+        reader.execute_batch("BEGIN").unwrap();
+        reader.query_row("SELECT n FROM counter", [], |_| Ok(())).unwrap();
+        checkpoint(&writer, "PASSIVE");
+        writer.busy_timeout(Duration::ZERO).unwrap();
+        for how in ["RESTART", "TRUNCATE"] {
+            let _ = writer.query_row(&format!("PRAGMA wal_checkpoint({how})"), [], |_| Ok(()));
+        }
+        write(&writer, 6);
+        drop(reader);
+        writer.execute_batch("PRAGMA locking_mode=EXCLUSIVE").unwrap();
+        checkpoint(&writer, "PASSIVE");
+        if !ends.is_empty() {
+            checkpoint(&writer, ends);
+        }
+        write(&writer, 3);
+        drop(writer);
+        chain.take(&bench.database());
+        let connection = bench.open();
+        let n: i64 = connection.query_row("SELECT n FROM counter", [], |row| row.get(0)).unwrap();
+        assert_eq!((chain.commits() as i64, n), (19, 19), "{ends}");
+        chain.assert_last(&connection);
+    }
+}
+
+/// A transaction that was refused, because the archive could not have the log, takes none with it.
+#[test]
+fn a_refusal_in_an_exclusive_locking_mode_costs_that_transaction_alone() {
+    let begins = ["", "SELECT n FROM counter; "];
+    let goes_on = ["EXCLUSIVE", "NORMAL"];
+    for (begins, goes_on) in begins.iter().flat_map(|one| goes_on.map(|other| (one, other))) {
+        let begins = format!("{begins}PRAGMA locking_mode=EXCLUSIVE");
+        let bench = Bench::new(4096);
+        let mut chain = bench.begin();
+        let connection = bench.open();
+        connection.execute_batch(&begins).unwrap();
+        connection.execute_batch("PRAGMA wal_autocheckpoint=0").unwrap();
+        write(&connection, 2);
+        write(&connection, 5);
+        checkpoint(&connection, "PASSIVE");
+        let folder = path_of(&bench.database());
+        let aside = folder.with_extension("aside");
+        std::fs::rename(&folder, &aside).unwrap();
+        for _ in 0..3 {
+            let told = connection.execute_batch("UPDATE counter SET n = n + 1").unwrap_err();
+            assert!(told.to_string().contains("full"), "{told}");
+        }
+        if goes_on == "NORMAL" {
+            // Others go on with the log, and the archive has what is in it.
+            connection.execute_batch("PRAGMA locking_mode=NORMAL; SELECT n FROM counter").unwrap();
+        }
+        std::fs::rename(&aside, &folder).unwrap();
+        write(&connection, 4);
+        drop(connection);
+        chain.take(&bench.database());
+        let connection = bench.open();
+        let n: i64 = connection.query_row("SELECT n FROM counter", [], |row| row.get(0)).unwrap();
+        assert_eq!((chain.commits() as i64, n), (11, 11), "{begins}, {goes_on}");
+        chain.assert_last(&connection);
+    }
+}
+
+/// A folder of that name that some other program keeps.
+#[test]
+fn a_folder_that_is_no_archive_is_left_as_it_is() {
+    let bench = Bench::new(4096);
+    let folder = path_of(&bench.database());
+    std::fs::create_dir(&folder).unwrap();
+    for name in ["state", "mine.txt"] {
+        std::fs::write(folder.join(name), "somebody's").unwrap();
+    }
+    pellucid_vfs::log_archive::remove(&bench.database()).unwrap();
+    assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 2);
+    // Nor does it become one by a link.
+    let elsewhere = bench.path("elsewhere");
+    std::fs::rename(&folder, &elsewhere).unwrap();
+    std::os::unix::fs::symlink(&elsewhere, &folder).unwrap();
+    assert!(pellucid_vfs::log_archive::Archive::open(&bench.database()).is_err());
+    log_chain::set_model(&bench.database(), RecoveryModel::Full).unwrap();
+    assert!(log_chain::begin(&bench.database()).is_err());
+    assert_eq!(std::fs::read(elsewhere.join("state")).unwrap(), b"somebody's");
+}
+
+/// Whoever may write the database may write its archive.
+#[test]
+fn an_archive_has_the_mode_of_its_database() {
+    use std::os::unix::fs::PermissionsExt;
+    let bench = Bench::new(4096);
+    let shared = std::fs::Permissions::from_mode(0o660);
+    std::fs::set_permissions(bench.database(), shared).unwrap();
+    let _chain = bench.begin();
+    write(&bench.open(), 3);
+    let folder = path_of(&bench.database());
+    let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    assert_eq!(mode(&folder), 0o770);
+    let files: Vec<_> =
+        std::fs::read_dir(&folder).unwrap().map(|name| name.unwrap().path()).collect();
+    assert!(files.len() == 2 && files.iter().all(|path| mode(path) == 0o660), "{files:?}");
+}

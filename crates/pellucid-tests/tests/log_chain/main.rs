@@ -48,6 +48,7 @@ fn child_entry() {
         Some("writer") => writer::run(),
         Some("script") => faults::script(),
         Some("commits") => escapes::commits(),
+        Some("restarts") => escapes::restarts(),
         _ => {}
     }
 }

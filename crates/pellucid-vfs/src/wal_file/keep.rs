@@ -5,6 +5,7 @@
 //! whether the log stays are the last moments.
 
 use std::io;
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use pellucid::log_archive::{ArchiveState, LogRun, Segment};
@@ -132,7 +133,10 @@ impl WalFile {
         let mut state = ArchiveState { file_id, fork, live, highest: 1, ..ArchiveState::default() };
         if let Some((header, run)) = self.present_run()? {
             state.live.salts = run.salts();
-            let counted = self.counted(&header, &run)?.unwrap_or(0);
+            let counted = self.counted(&header, &run)?;
+            // A run that is over has nothing of this chain.
+            state.has_ended = counted.is_none();
+            let counted = counted.unwrap_or(0);
             if counted > 0 {
                 self.lower.sync(ffi::SYNC_NORMAL).map_err(io_error)?;
                 state.live.kept = counted;
@@ -193,7 +197,10 @@ impl WalFile {
             // Another connection has begun it anew, which asked the archive before.
             Ok(None) => Ok(()),
             Ok(Some(counted)) if counted == if is_known { self.known_kept.1 } else { 0 } => Ok(()),
-            _ => Err(Code(ffi::FULL)),
+            _ => {
+                self.container.log_chain.is_refused_alone();
+                Err(Code(ffi::FULL))
+            }
         }
     }
 
@@ -219,11 +226,12 @@ impl WalFile {
             }
             return Ok(Standing { state, counted: state.live.kept });
         };
-        self.find_run(&mut state, &run)?;
+        let goes_back = self.find_run(&mut state, &run)?;
         let counted = self.counted(&header, &run)?.unwrap_or(state.live.kept);
         self.follow(locked, &mut state, (&header, counted))?;
         state.has_ended &= counted == state.live.kept;
-        if state != before {
+        // Another process may be about to write the header of the next run, which the state knows already.
+        if state != before && !(goes_back && state.has_ended) {
             state = locked.write(&state, &keys)?;
         }
         Ok(Standing { state, counted })
@@ -248,10 +256,16 @@ impl WalFile {
     /// was not handed out may be a crash's.
     fn miss(&self, state: &mut ArchiveState) {
         if !state.has_ended && state.live.handed_out > state.live.kept {
-            state.broken_epoch = state.highest + 1;
-            state.broken_at = state.live.lsn(state.live.kept);
-            self.tell_broken();
+            self.lose(state);
         }
+    }
+
+    /// Breaks the chain behind what is kept.
+    fn lose(&self, state: &mut ArchiveState) {
+        let behind = state.live.lsn(state.live.kept);
+        state.begin_run([0; 8]);
+        state.is_broken(behind);
+        self.tell_broken();
     }
 
     fn tell_broken(&self) {
@@ -274,17 +288,17 @@ impl WalFile {
         }
     }
 
-    /// Makes the run of the log the live one.
-    fn find_run(&self, state: &mut ArchiveState, run: &Run) -> Result<()> {
+    /// Makes the run of the log the live one. True if that is the one before the run that the state knows of.
+    fn find_run(&self, state: &mut ArchiveState, run: &Run) -> Result<bool> {
         let salts = run.salts();
         if state.live.salts == salts {
-            return Ok(());
+            return Ok(false);
         }
         if state.before.epoch != 0 && state.before.salts == salts {
-            // The run that the state knew of never came to the disk.
-            state.live = state.before;
+            // The run that the state knew of never came to the disk. The one before had ended.
+            (state.live, state.has_ended) = (state.before, true);
             state.before = LogRun::default();
-            return Ok(());
+            return Ok(true);
         }
         let sector = self.container.log_sector().map_err(io_error)?;
         let follows = sector.is_some_and(|sector| {
@@ -294,11 +308,11 @@ impl WalFile {
         let behind = state.live.lsn(state.live.kept);
         let is_first = state.live.salts == [0; 8];
         state.begin_run(salts);
-        if !is_whole && !is_first || state.broken_epoch == state.live.epoch {
+        if !is_whole && !is_first {
             state.is_broken(behind);
             self.tell_broken();
         }
-        Ok(())
+        Ok(false)
     }
 
     /// Begins a new epoch where commits that were handed out are gone: a power cut took them before their sync, so the frames behind
@@ -424,19 +438,22 @@ impl WalFile {
         Ok(tail)
     }
 
-    /// The last frame that counts, as SQLite counts: by its index, or by what this connection knows of it from before the index was
-    /// made anew. None if another connection has made it anew, which kept all that counted.
+    /// The last frame that counts, as SQLite counts: by its index, or, in an exclusive locking mode, by what this connection knows of it
+    /// from before the index was made anew. None if the index was made anew under the lock that asks the archive: all that counted is
+    /// kept, by whoever has that lock, who need not be this connection.
     ///
     /// What lies behind that is of transactions that were never committed, or taken back, however whole they look.
     fn counted(&mut self, header: &[u8; HEADER_BYTES], run: &Run) -> Result<Option<u32>> {
         let (index, salts) = (&self.container.index, run.salts());
-        if index.is_made() && index.salts() == Some(salts) {
-            if let Some((counted, _)) = index.counted() {
-                return Ok(Some(counted));
-            }
+        let by_index = index.run();
+        match by_index {
+            Some((of, counted)) if of == salts => return Ok(Some(counted)),
+            _ => {}
         }
-        if self.known_kept.0 == salts {
-            return Ok(Some(self.known_kept.1));
+        let is_exclusive = self.container.transaction.lock_level() == ffi::LOCK_EXCLUSIVE;
+        if index.is_mapped() && !is_exclusive {
+            let changing = || Error::corrupt(Subject::WalHeader, "its index is being made");
+            return by_index.map(|_| None).ok_or_else(changing);
         }
         let [alone, own] = [self.container.log_chain.alone(salts), self.stamps.counted(salts)];
         match alone.max(own) {
@@ -489,8 +506,11 @@ fn io_error(Code(code): Code) -> Error {
     Error::io(Subject::WalHeader, io::Error::other(format!("SQLite code {code}")))
 }
 
-/// How large the log may grow, in bytes.
+/// How large the log may grow, in bytes. The variable is read once.
 fn limit() -> u64 {
-    let set = std::env::var(LIMIT).ok().and_then(|bytes| bytes.parse().ok());
-    set.unwrap_or(LIMIT_BYTES)
+    static READ: OnceLock<u64> = OnceLock::new();
+    *READ.get_or_init(|| {
+        let set = std::env::var(LIMIT).ok().and_then(|bytes| bytes.parse().ok());
+        set.unwrap_or(LIMIT_BYTES)
+    })
 }

@@ -35,8 +35,11 @@ pub(super) struct Stamps {
     counted_alone: bool,
     /// The highest count of the frames that a recovery has read.
     seen: u16,
-    /// The last commit of this connection that counts, for as far as it knows, and the one before its last transaction.
-    counts: [Spot; 2],
+    /// The last frame that counts, as SQLite counts in this connection: behind its last commit, or before its first one.
+    counts: Spot,
+    is_counting: bool,
+    /// The same before the transaction that is being written, which SQLite takes back if a write or a sync of it fails.
+    before: Option<Spot>,
 }
 
 impl Stamps {
@@ -70,7 +73,7 @@ impl Stamps {
     /// Notes a commit of this connection, and its frame where padding may follow.
     pub fn committed(&mut self, number: u32, run: &Run, stamp: Stamp, frame: Option<&Vec<u8>>) {
         self.knows(number, run, stamp);
-        self.counts[0] = (run.salts(), number);
+        self.counts = (run.salts(), number);
         self.ended = Some(number);
         self.repeated.clear();
         if let Some(frame) = frame {
@@ -80,13 +83,31 @@ impl Stamps {
 
     /// The last frame that counts of the run with these salts, if this connection has written to it.
     pub fn counted(&self, salts: Salts) -> Option<u32> {
-        let (of, number) = self.counts[0];
-        (of == salts && number > 0).then_some(number)
+        let (of, number) = self.counts;
+        (of == salts && self.is_counting).then_some(number)
     }
 
-    /// Takes the last commit back, because SQLite does: its write or its sync has failed.
+    /// Takes the transaction that is being written back, because SQLite does: a write or its sync has failed.
     pub fn take_back(&mut self) {
-        self.counts[0] = self.counts[1];
+        if let Some(before) = self.before.take() {
+            self.counts = before;
+        }
+    }
+
+    /// Notes that the last transaction stays, whatever fails next: it is synced, or a checkpoint or another run begins.
+    pub fn stays(&mut self) {
+        self.before = None;
+    }
+
+    /// Notes the first frame of a transaction. SQLite appends behind what counts. Where it only writes checksums again, the
+    /// transaction is counted by now.
+    fn begins(&mut self, number: u32, run: &Run) {
+        let is_again = self.is_counting && self.counts.0 == run.salts() && self.counts.1 >= number;
+        if !is_again {
+            self.counts = (run.salts(), number - 1);
+            self.before = Some(self.counts);
+            self.is_counting = true;
+        }
     }
 
     /// Notes that a sync of the log has returned, or has failed, after the commit `last`.
@@ -142,7 +163,7 @@ impl WalFile {
         if first {
             // Written again from its first frame on: in an exclusive locking mode a transaction that was rolled back ends so.
             stamps.ended = None;
-            stamps.counts[1] = stamps.counts[0];
+            stamps.begins(number, run);
         }
         let mut stamp = Stamp {
             time: last.time,

@@ -88,6 +88,7 @@ impl WalFile {
         };
         self.refuse_other()?;
         mark_header(&mut header, self.version());
+        self.stamps.stays();
         self.begin_epoch(&Run::of(&header, self.version()))?;
         self.set_page_size(parsed.page_size as usize);
         self.frames.forget();

@@ -124,6 +124,11 @@ impl ArchiveState {
         self.live.behind = Lsn::new(self.live.epoch, self.live.first - 1);
     }
 
+    /// Whether a sector begins with these bytes.
+    pub fn begins(start: &[u8; 8]) -> bool {
+        start == MAGIC
+    }
+
     /// Encodes the sector in which this state has its place.
     pub fn encode(&self, key: &HeaderKey) -> [u8; ARCHIVE_SECTOR_BYTES] {
         let mut out = Vec::with_capacity(ARCHIVE_SECTOR_BYTES);

@@ -192,7 +192,7 @@ impl LogFacts {
     /// Whether a log set can say both: one without commits ends where it begins, and has no time.
     fn fits(&self, place: &ChainPlace) -> bool {
         match self.commits {
-            0 => (self.first_time, self.last_time) == (0, 0),
+            0 => place.first == place.last && (self.first_time, self.last_time) == (0, 0),
             _ => place.first < place.last && self.first_time <= self.last_time,
         }
     }

@@ -131,8 +131,7 @@ pub fn check_commits(place: &ChainPlace, facts: &LogFacts, commits: &[LogCommit]
     }
     let times = commits.iter().map(|commit| commit.time);
     let times = times.clone().min().zip(times.max());
-    // A scan's commits behind the last one have no page that changed, and are not in the list.
-    if before > place.last || times.unwrap_or_default() != (facts.first_time, facts.last_time) {
+    if before != place.last || times.unwrap_or_default() != (facts.first_time, facts.last_time) {
         return corrupt("they end elsewhere than the set header says");
     }
     Ok(())
