@@ -53,16 +53,30 @@ impl File {
     }
 }
 
+/// How often the list of locks is read: as often as this, as long as it names nobody.
+const READINGS: usize = 10;
+/// How often it is read where it does name somebody.
+const AT_LEAST: usize = 3;
+
+/// The holders of the locks that are wanted, of several readings of `/proc/locks`.
+///
+/// The system gives the list a page at a time, by position (`fs/locks.c`, `locks_start`). Locks that others give back between two
+/// pages move those behind them, and one or another is passed over.
 fn with_locks(wanted: impl Fn(&Lock) -> bool) -> Vec<Holder> {
-    let Some(locks) = of_proc("/proc/locks") else { return Vec::new() };
     let mut holders: Vec<Holder> = Vec::new();
-    for lock in locks.lines().filter_map(parse).filter(wanted) {
-        let pid = lock.pid;
-        if pid == std::process::id() || holders.iter().any(|holder| holder.pid == pid) {
-            continue;
+    for reading in 0..READINGS {
+        if reading >= AT_LEAST && !holders.is_empty() {
+            break;
         }
-        let command = of_proc(&format!("/proc/{pid}/comm")).unwrap_or_default();
-        holders.push(Holder { pid, command: command.trim().to_owned() });
+        let Some(locks) = of_proc("/proc/locks") else { break };
+        for lock in locks.lines().filter_map(parse).filter(&wanted) {
+            let pid = lock.pid;
+            if pid == std::process::id() || holders.iter().any(|holder| holder.pid == pid) {
+                continue;
+            }
+            let command = of_proc(&format!("/proc/{pid}/comm")).unwrap_or_default();
+            holders.push(Holder { pid, command: command.trim().to_owned() });
+        }
     }
     holders
 }
@@ -133,6 +147,43 @@ pub fn names(holders: &[Holder]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A program that holds a file, until it is dropped.
+    struct Child(std::process::Child);
+
+    impl Drop for Child {
+        fn drop(&mut self) {
+            let _ = self.0.kill();
+            let _ = self.0.wait();
+        }
+    }
+
+    #[test]
+    fn a_holder_is_found_while_others_take_and_give_back_locks() {
+        let folder = tempfile::tempdir().unwrap();
+        let held = folder.path().join("held");
+        let program = ["--no-fork", held.to_str().unwrap(), "sleep", "600"];
+        let child = Child(std::process::Command::new("flock").args(program).spawn().unwrap());
+        while find(&held).is_empty() {
+            std::thread::sleep(std::time::Duration::from_millis(10));
+        }
+        let is_over = std::sync::atomic::AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                while !is_over.load(std::sync::atomic::Ordering::Relaxed) {
+                    let busy = std::fs::File::create(folder.path().join("busy")).unwrap();
+                    for at in 0..200 {
+                        assert!(crate::byte_lock::hold(&busy, 2 * at, true).unwrap());
+                    }
+                }
+            });
+            let missed =
+                (0..3_000).filter(|_| find(&held).iter().all(|one| one.pid != child.0.id()));
+            let missed = missed.count();
+            is_over.store(true, std::sync::atomic::Ordering::Relaxed);
+            assert_eq!(missed, 0);
+        });
+    }
 
     #[test]
     fn a_line_of_proc_locks_is_read() {
