@@ -10,8 +10,8 @@ use pellucid::protector::KeySource;
 use pellucid::shown::Shown;
 use pellucid::{Error, Result, Subject};
 
-use super::media::open_family;
-use crate::restore::{Family, LogSet, Media, OpenSet};
+use super::media::{about, open_family};
+use crate::restore::{Family, LogSet, Media, OpenSet, Tail};
 
 /// The point that a database is restored to.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -68,6 +68,10 @@ pub struct Plan {
     pub reached: Option<(Lsn, u64)>,
     /// Pages of the database there.
     pub pages: u32,
+    /// The recovery fork.
+    pub fork: [u8; 16],
+    /// Where the sets end of which all is applied: the number behind which nothing is known of.
+    pub ends: Lsn,
 }
 
 /// A full set or a differential.
@@ -117,8 +121,10 @@ impl Library {
                 None => groups.push((vec![family], vec![path.clone()])),
             }
         }
-        let assembled =
-            groups.into_iter().map(|(families, files)| Ok((Media::assemble(families)?, files)));
+        let assembled = groups.into_iter().map(|(families, files)| {
+            let media = Media::assemble(families).map_err(|error| about_one(&files, error))?;
+            Ok((media, files))
+        });
         Ok(Self { media: assembled.collect::<Result<_>>()?, only: None })
     }
 
@@ -157,11 +163,31 @@ impl Library {
         &self.media[number].1
     }
 
-    /// Finds the way to `point`. `allow_clear` believes sets in clear.
+    /// The same error about media, of which there may be many, by the name of their first file.
+    pub(super) fn about(&self, number: usize, error: Error) -> Error {
+        about_one(self.files(number), error)
+    }
+
+    /// Finds the way to `point`.
     ///
     /// # Errors
-    /// [`Error::Misuse`] if no set leads there: it names the nearest points that can be had; what [`OpenSet::open`] says.
+    /// [`Error::Misuse`] if no set leads there: it names the nearest points that can be had; [`Error::Corrupt`] if damage hides the sets
+    /// that could; what [`OpenSet::open`] says.
     pub fn plan(&self, point: &Point, keys: &dyn KeySource) -> Result<Plan> {
+        let planned = self.plan_among_whole(point, keys);
+        let hidden = self.media.iter().enumerate().find_map(|(number, (media, _))| {
+            let error = media.last().err()?;
+            // What an interrupted backup has left is no damage: another one has its commits.
+            let is_interrupted = |family: &Family| matches!(family.tail, Tail::Interrupted { .. });
+            let is_left =
+                media.sets() == 0 && media.families().iter().flatten().all(is_interrupted);
+            let counts = planned.is_err() || *point == Point::Last && !is_left;
+            counts.then(|| self.about(number, error))
+        });
+        hidden.map_or(planned, Err)
+    }
+
+    fn plan_among_whole(&self, point: &Point, keys: &dyn KeySource) -> Result<Plan> {
         let (bases, logs) = self.sets(keys)?;
         let Some(fork) = bases.iter().max_by_key(|base| base.begun).map(|base| base.place.fork)
         else {
@@ -196,7 +222,7 @@ impl Library {
             };
             match stretches(&way, base, stops) {
                 Ok(logs) => return Ok(plan(base, &logs)),
-                Err(lsn) => missing = missing.or(Some(lsn)),
+                Err(lsn) => missing = missing.or_else(|| Some(gap(&logs, &way, lsn))),
             }
         }
         // Of a database in use the newest full set may be of any moment of the last log.
@@ -215,7 +241,8 @@ impl Library {
                 if self.only.as_ref().is_some_and(|only| !only.contains(&spot)) {
                     continue;
                 }
-                let set = OpenSet::open(media, position, keys)?;
+                let about = |error| self.about(number, error);
+                let set = OpenSet::open(media, position, keys).map_err(about)?;
                 let header = set.header();
                 let Some(place) = header.version2.and_then(|own| own.chain) else { continue };
                 match header.kind {
@@ -223,7 +250,7 @@ impl Library {
                         spot,
                         place,
                         begun: header.begun,
-                        commits: LogSet::open(&set)?.commits().to_vec(),
+                        commits: LogSet::open(&set).map_err(about)?.commits().to_vec(),
                     }),
                     Kind::Full => bases.push(Base {
                         spot,
@@ -439,6 +466,17 @@ fn stretches<'a>(
     Err(reached)
 }
 
+/// What is missing between the logs that go on behind `from` and the way: the numbers that it lies between.
+fn gap(logs: &[Log], way: &[Stretch<'_>], from: Lsn) -> (Lsn, Option<Lsn>) {
+    let mut begins = from;
+    let goes_on = |log: &&Log, at: Lsn| log.place.first <= at && at < log.place.last;
+    while let Some(log) = logs.iter().find(|log| goes_on(log, begins)) {
+        begins = log.place.last;
+    }
+    let ends = way.iter().map(|stretch| stretch.log.place.first).find(|first| *first > begins);
+    (begins, ends)
+}
+
 fn plan(base: &Base, logs: &[(&Log, usize)]) -> Plan {
     let last = logs.iter().rev().find_map(|(log, count)| log.commits.get(count.checked_sub(1)?));
     let last = last.filter(|commit| commit.lsn > base.place.first);
@@ -448,13 +486,21 @@ fn plan(base: &Base, logs: &[(&Log, usize)]) -> Plan {
         logs: logs.iter().map(|(log, count)| (log.spot, *count)).collect(),
         reached: last.map(|commit| (commit.lsn, commit.time)),
         pages: last.map_or(base.pages, |commit| commit.pages),
+        fork: base.place.fork,
+        ends: logs.last().map_or(base.place.first, |(log, _)| log.place.last),
     }
 }
 
 /// What can be had instead.
-fn unreachable(point: &Point, way: &[Stretch<'_>], missing: Option<Lsn>, bases: &[&Base]) -> Error {
-    let gap = missing.map_or(String::new(), |lsn| {
-        format!("; the log backups behind LSN {lsn} are missing among these media")
+fn unreachable(
+    point: &Point,
+    way: &[Stretch<'_>],
+    missing: Option<(Lsn, Option<Lsn>)>,
+    bases: &[&Base],
+) -> Error {
+    let gap = missing.map_or(String::new(), |(lsn, ends)| {
+        let up_to = ends.map_or(String::new(), |ends| format!(" and up to LSN {ends}"));
+        format!("; the log backups behind LSN {lsn}{up_to} are missing among these media")
     });
     let first = bases.iter().map(|base| base.begun).min();
     let first = first.map_or(String::new(), |begun| {
@@ -464,6 +510,19 @@ fn unreachable(point: &Point, way: &[Stretch<'_>], missing: Option<Lsn>, bases: 
         format!("; the last commit is LSN {} of {}", commit.lsn, shown(commit.time))
     });
     misuse(&format!("these media do not lead to {point}{gap}{first}{last}"))
+}
+
+fn about_one(files: &[PathBuf], error: Error) -> Error {
+    let Some(path) = files.first() else { return error };
+    match error {
+        Error::Unauthentic { subject, cause } => {
+            Error::unauthentic(Subject::File(path.clone()), format!("{subject}: {cause}"))
+        }
+        Error::Misuse { subject, cause } => {
+            Error::misuse(Subject::File(path.clone()), format!("{subject}: {cause}"))
+        }
+        error => about(path, error),
+    }
 }
 
 /// A moment in microseconds since 1970, as people read it.

@@ -120,7 +120,7 @@ pub fn restore(
     let from = From::find(job, &credentials)?;
     let (media, base, position) = (from.media(), from.base(), from.position);
     let chain = Chain::open_with(media, base, position, &credentials, believe)
-        .map_err(|error| about(&job.media[0], error))?;
+        .map_err(|error| from.about(job, error))?;
     let logs = from.logs(&credentials, chain.header().page_size)?;
     let (last, header) = (chain.last(), chain.header());
     let sealed = header.sealed_source && !job.decrypted;
@@ -169,8 +169,8 @@ pub fn restore(
                 keys.clone(),
             )?;
             let file = whole(target.file())?;
-            chain.fill(&target, job.workers, progress)?;
-            apply(&logs, &target, (header.page_size, header.pages, pages))?;
+            chain.fill(&target, job.workers, progress).map_err(|error| from.about(job, error))?;
+            from.apply(&logs, &target, (header.page_size, header.pages, pages))?;
             target.finish(pages)?;
             place.record(false)?;
             place.install(file, header.page_size, Some(&keys), &expected, job.timeout)?;
@@ -182,8 +182,8 @@ pub fn restore(
             place.record(header.sealed_source)?;
             let target = PlainTarget::create_unfinished(&place.folder, &beside, header.page_size)?;
             let file = whole(target.file())?;
-            chain.fill(&target, job.workers, progress)?;
-            apply(&logs, &target, (header.page_size, header.pages, pages))?;
+            chain.fill(&target, job.workers, progress).map_err(|error| from.about(job, error))?;
+            from.apply(&logs, &target, (header.page_size, header.pages, pages))?;
             assert_database(target.file(), pages)?;
             target.finish(pages)?;
             place.install(file, header.page_size, None, &expected, job.timeout)?;
@@ -275,12 +275,59 @@ impl From {
         }
     }
 
+    /// The same error about the file that it is of.
+    fn about(&self, job: &Restoring, error: Error) -> Error {
+        match self.plan {
+            Some(_) => self.about_base(error),
+            None => about(&job.media[0], error),
+        }
+    }
+
+    /// The same, where media of several sets were named: else who asks knows the file.
+    fn about_base(&self, error: Error) -> Error {
+        match self.plan {
+            Some(_) => self.library.about(self.of.0, error),
+            None => error,
+        }
+    }
+
+    /// Writes what log sets made of pages over what the full set had. Pages that no commit wrote behind the end that the database had
+    /// get zeros: SQLite leaves such gaps (`sqlite3PagerDontWrite`).
+    fn apply(
+        &self,
+        logs: &[(OpenSet<'_>, usize)],
+        target: &dyn PageTarget,
+        (page_size, had, pages): (u32, u32, u32),
+    ) -> Result<()> {
+        let mut new = vec![false; pages.saturating_sub(had) as usize];
+        let spots = self.plan.iter().flat_map(|plan| &plan.logs);
+        for ((set, commits), (spot, _)) in logs.iter().zip(spots) {
+            let about = |error| self.library.about(spot.media, error);
+            let log = LogSet::open(set).map_err(about)?;
+            let mut each = |number: u32, page: &[u8]| {
+                if number > pages {
+                    return Ok(());
+                }
+                let at = number.checked_sub(had + 1);
+                if let Some(new) = at.and_then(|at| new.get_mut(at as usize)) {
+                    *new = true;
+                }
+                target.write(number, page)
+            };
+            log.apply(*commits, &mut each).map_err(about)?;
+        }
+        let zeros = vec![0; page_size as usize];
+        let gaps = (had + 1..=pages).zip(new).filter(|(_, is_there)| !is_there);
+        gaps.map(|(number, _)| number).try_for_each(|number| target.write(number, &zeros))
+    }
+
     /// Opens the log sets, with how many of their commits are applied.
     fn logs(&self, credentials: &Credentials, page_size: u32) -> Result<Vec<(OpenSet<'_>, usize)>> {
         let Some(plan) = &self.plan else { return Ok(Vec::new()) };
         let mut found = Vec::with_capacity(plan.logs.len());
         for (spot, commits) in &plan.logs {
-            let set = OpenSet::open(self.library.media(spot.media), spot.position, credentials)?;
+            let set = OpenSet::open(self.library.media(spot.media), spot.position, credentials)
+                .map_err(|error| self.library.about(spot.media, error))?;
             if set.header().page_size != page_size {
                 let what = "its pages have another size than those of the full backup";
                 return Err(Error::misuse(Subject::BackupSet(spot.position), what));
@@ -289,30 +336,6 @@ impl From {
         }
         Ok(found)
     }
-}
-
-/// Writes what log sets made of pages over what the full set had. Pages that no commit wrote behind the end that the database had get
-/// zeros: SQLite leaves such gaps (`sqlite3PagerDontWrite`).
-fn apply(
-    logs: &[(OpenSet<'_>, usize)],
-    target: &dyn PageTarget,
-    (page_size, had, pages): (u32, u32, u32),
-) -> Result<()> {
-    let mut new = vec![false; pages.saturating_sub(had) as usize];
-    for (set, commits) in logs {
-        LogSet::open(set)?.apply(*commits, &mut |number, page| {
-            if number > pages {
-                return Ok(());
-            }
-            if let Some(new) = number.checked_sub(had + 1).and_then(|at| new.get_mut(at as usize)) {
-                *new = true;
-            }
-            target.write(number, page)
-        })?;
-    }
-    let zeros = vec![0; page_size as usize];
-    let gaps = (had + 1..=pages).zip(new).filter(|(_, is_there)| !is_there);
-    gaps.map(|(number, _)| number).try_for_each(|number| target.write(number, &zeros))
 }
 
 /// Writes the restore and its sets into the history.

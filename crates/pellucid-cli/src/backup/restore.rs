@@ -225,6 +225,13 @@ fn refused(error: DatabaseError, args: &RestoreArgs) -> Failure {
                         lost; another name with `--to` keeps both";
             Failure { hint: Some(hint.into()), ..failure }.about(&args.to)
         }
-        _ => about_media(failure, &args.media[0]),
+        // Of several media none is meant more than another one.
+        _ if failure.message.starts_with("`at`: ") => failure,
+        _ => {
+            let is_of =
+                |path: &&PathBuf| failure.message.starts_with(&format!("`{}`", path.shown()));
+            let media = args.media.iter().find(is_of).unwrap_or(&args.media[0]).clone();
+            about_media(failure, &media)
+        }
     }
 }

@@ -8,24 +8,24 @@ use serde_json::Value;
 use crate::support::{said_with, Place, PELLUCID};
 
 /// A database of version 2 in the journal mode WAL.
-fn second(place: &Place) {
+pub fn second(place: &Place) {
     place.sealed("app.db", &[]);
     place.pellucid(&["upgrade", "app.db"]).succeeded();
     sql(place, "PRAGMA journal_mode=WAL;");
 }
 
-fn sql(place: &Place, script: &str) -> String {
+pub fn sql(place: &Place, script: &str) -> String {
     let mut command = place.command(PELLUCID);
     said_with(command.args(["run", "--", "sqlite3", "-batch", "-bail", "app.db"]), script)
         .succeeded()
 }
 
-fn facts(place: &Place, words: &str) -> Value {
+pub fn facts(place: &Place, words: &str) -> Value {
     let words: Vec<&str> = std::iter::once("--json").chain(words.split(' ')).collect();
     serde_json::from_str(&place.pellucid(&words).succeeded()).unwrap()
 }
 
-fn count(place: &Place, database: &str) -> String {
+pub fn count(place: &Place, database: &str) -> String {
     let mut command = place.command(PELLUCID);
     let script = "SELECT count(*) FROM t;\n";
     let said =
@@ -33,7 +33,7 @@ fn count(place: &Place, database: &str) -> String {
     said.succeeded().trim().to_owned()
 }
 
-fn refused(place: &Place, words: &str, number: &str, says: &str) {
+pub fn refused(place: &Place, words: &str, number: &str, says: &str) {
     let said = place.pellucid(&words.split(' ').collect::<Vec<_>>());
     let told = said.all();
     assert!(
@@ -83,6 +83,16 @@ fn a_database_is_restored_to_a_moment_between_two_log_backups() {
         "misuse",
         "are missing",
     );
+    let one = facts(&place, "restore full.bak one.log.bak --at last --to one.db");
+    sql(&place, "INSERT INTO t VALUES (2004, 'four');");
+    place.pellucid(&["backup", "app.db", "--log", "--to", "four.log.bak"]).succeeded();
+    refused(
+        &place,
+        "restore full.bak one.log.bak four.log.bak --at last --to gap.db",
+        &format!("behind LSN {} and up to LSN ", one["last_lsn"].as_str().unwrap()),
+        "are missing",
+    );
+    what_is_damaged_is_named(&place);
     refused(
         &place,
         &format!("restore {media} --at 2099-01-01T00:00:00Z --to late.db"),
@@ -102,6 +112,29 @@ fn a_database_is_restored_to_a_moment_between_two_log_backups() {
         events.contains("recovery model set") && events.contains("chain of log backups begun"),
         "{events}"
     );
+}
+
+/// Of several media the one that is damaged, and not the first.
+fn what_is_damaged_is_named(place: &Place) {
+    let whole = std::fs::read(place.path("one.log.bak")).unwrap();
+    for (name, at) in [("cut.log.bak", whole.len() / 2), ("short.log.bak", whole.len() - 1)] {
+        std::fs::write(place.path(name), &whole[..at]).unwrap();
+    }
+    let flips = (1..24).map(|part| whole.len() * part / 24);
+    for at in flips {
+        let mut flipped = whole.clone();
+        flipped[at] ^= 4;
+        std::fs::write(place.path("flip.log.bak"), flipped).unwrap();
+        let words = "restore full.bak flip.log.bak three.log.bak --at last --to gap.db --replace";
+        let said = place.pellucid(&words.split(' ').collect::<Vec<_>>());
+        // Some bytes are there twice, and some are padding.
+        assert!(said.code == 0 || said.all().contains("`flip.log.bak`"), "{at}: {}", said.all());
+        let _ = std::fs::remove_file(place.path("gap.db"));
+    }
+    for name in ["cut.log.bak", "short.log.bak"] {
+        let words = format!("restore full.bak {name} three.log.bak --at last --to gap.db");
+        refused(place, &words, &format!("`{name}`"), "");
+    }
 }
 
 #[test]
