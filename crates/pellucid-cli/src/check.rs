@@ -2,10 +2,11 @@
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use clap::Args;
 use pellucid::shown::Shown;
+use pellucid_backup::job::{compare, Compared, Comparing};
 use pellucid_engine::audit::{audit_with, Audit, Doing, Options};
 use pellucid_engine::checked::{self, Begun};
 use pellucid_engine::inspect::{inspect, Kind};
@@ -21,7 +22,8 @@ use crate::output::{bytes, seconds, word, Failure, Id, Output, Unit};
 /// What `check` takes.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Example:\n  pellucid check app.db\n  pellucid check app.db --physical-only"
+    after_help = "Example:\n  pellucid check app.db\n  pellucid check app.db --physical-only\n  \
+                  pellucid check app.db --against full.bak log-1.bak log-2.bak"
 )]
 pub struct CheckArgs {
     /// Encrypted databases to check
@@ -36,6 +38,10 @@ pub struct CheckArgs {
     /// SQLite extension with the collations and functions that the schema needs
     #[arg(long, value_name = "FILE")]
     load: Vec<PathBuf>,
+    /// A full backup and the log backups behind it, which say of each page whether
+    /// it is the newest: a tag alone says only that it is authentic
+    #[arg(long, value_name = "MEDIA", num_args = 1..)]
+    against: Vec<PathBuf>,
     #[command(flatten)]
     with: OpenWith,
 }
@@ -49,14 +55,22 @@ const LISTED: usize = 50;
 /// Checks each database.
 pub fn run(args: &CheckArgs, output: &Output) -> Result<ExitCode, Failure> {
     args.with.offer()?;
+    if !args.against.is_empty() && args.databases.len() > 1 {
+        let hint = "call it once for each database";
+        return Err(Failure::new(
+            Id::Misuse,
+            "the backups of `--against` are of one database",
+            hint,
+        ));
+    }
     pellucid_bundled::register().map_err(|error| {
         Failure::new(Id::SqliteNotStarted, error, "the bundled SQLite could not start")
     })?;
     let mut worst = 0;
     for database in &args.databases {
         let status = match check(database, args, output) {
-            Ok(found) if !found.is_clean() => exit::DAMAGE,
-            Ok(found) if !found.unchecked.is_empty() => exit::ATTENTION,
+            Ok((found, compared)) if !found.is_clean() || is_older(&compared) => exit::DAMAGE,
+            Ok((found, _)) if !found.unchecked.is_empty() => exit::ATTENTION,
             Ok(_) => tell_notices(output),
             // It says nothing of the others.
             Err(failure) => {
@@ -93,7 +107,11 @@ fn gravity(status: u8) -> u8 {
 }
 
 /// What is found.
-fn check(database: &Path, args: &CheckArgs, output: &Output) -> Result<Audit, Failure> {
+fn check(
+    database: &Path,
+    args: &CheckArgs,
+    output: &Output,
+) -> Result<(Audit, Option<Compared>), Failure> {
     let kind = inspect(database)?.kind;
     refuse_unexpected(database, &kind)?;
     authenticable(database, &kind)?;
@@ -140,8 +158,29 @@ fn check(database: &Path, args: &CheckArgs, output: &Output) -> Result<Audit, Fa
     }
     let remembered =
         begun.remember(database, &found.file_id, &checked::found(&found, args.physical_only));
-    show(database, &found, started, args, &remembered, output);
-    Ok(found)
+    let compared = match args.against.is_empty() || found.is_damaged() {
+        true => None,
+        false => Some(compare_pages(database, args, output)?),
+    };
+    show(database, (&found, compared.as_ref()), started, args, &remembered, output);
+    Ok((found, compared))
+}
+
+/// Compares the pages with what the chain of log backups says of them.
+fn compare_pages(database: &Path, args: &CheckArgs, output: &Output) -> Result<Compared, Failure> {
+    let bar = output.progress("comparing pages", Unit::Pages);
+    let timeout = Duration::from_secs(60);
+    let job = Comparing { database: database.to_owned(), media: args.against.clone(), timeout };
+    let compared = compare(&job, &mut |done, all| {
+        bar.set_length(u64::from(all));
+        bar.set_position(u64::from(done));
+    });
+    bar.finish_and_clear();
+    Ok(compared?)
+}
+
+fn is_older(compared: &Option<Compared>) -> bool {
+    compared.as_ref().is_some_and(|compared| !compared.older.is_empty())
 }
 
 /// Whether the keyring remembers it, for `status` and `doctor`.
@@ -174,7 +213,7 @@ fn authenticable(database: &Path, kind: &Kind) -> Result<(), Failure> {
 
 fn show(
     database: &Path,
-    found: &Audit,
+    (found, compared): (&Audit, Option<&Compared>),
     started: Instant,
     args: &CheckArgs,
     remembered: &Remembered,
@@ -214,6 +253,9 @@ fn show(
             word(database)
         ));
     }
+    if let Some(compared) = compared {
+        show_compared(database, compared, output);
+    }
     if found.journal_in_clear {
         output.line(format!("  {}", journal_in_clear(database)));
     }
@@ -225,7 +267,29 @@ fn show(
         ));
     }
     told_if_not(remembered, output);
-    facts(database, found, rate, started, matches!(remembered, Ok(true)), output);
+    facts(database, (found, compared), rate, started, matches!(remembered, Ok(true)), output);
+}
+
+fn show_compared(database: &Path, compared: &Compared, output: &Output) {
+    let verdict = if compared.older.is_empty() { "each is the newest" } else { "PUT BACK" };
+    output.line(format!(
+        "{}: {verdict}: {} pages compared with the backups up to LSN {} and with the log behind them",
+        database.shown(),
+        compared.pages,
+        compared.covered
+    ));
+    for line in compared.lines().take(LISTED) {
+        output.line(format!("  {line}"));
+    }
+    if compared.older.len() > LISTED {
+        output.line(format!("  and {} more; `--json` lists all", compared.older.len() - LISTED));
+    }
+    if !compared.older.is_empty() {
+        output.line(
+            "to do: somebody wrote an earlier state of these pages into the file: find out who can write it; `pellucid restore MEDIA.. --at \
+             last --to NEW` makes the database that the commits have made",
+        );
+    }
 }
 
 /// Damaged frames among those that were to be authenticated.
@@ -273,7 +337,7 @@ fn lines(found: &Audit) -> Vec<String> {
 
 fn facts(
     database: &Path,
-    found: &Audit,
+    (found, compared): (&Audit, Option<&Compared>),
     rate: f64,
     started: Instant,
     is_remembered: bool,
@@ -299,11 +363,11 @@ fn facts(
         )
         .collect();
     output.facts(&serde_json::json!({
-        "database": crate::output::name(database), "clean": found.is_clean(), "pages": found.pages,
+        "database": crate::output::name(database), "clean": found.is_clean() && compared.is_none_or(|compared| compared.older.is_empty()), "pages": found.pages,
         "frames": found.frames, "journal_records": found.records, "damaged_pages": pages,
         "damaged_frames": found.damaged_frames, "damaged_journal": found.damaged_records, "journal_in_clear": found.journal_in_clear,
         "integrity_check": found.integrity, "unchecked": found.unchecked, "foreign_keys": orphans, "mb_per_second": rate,
-        "remembered": is_remembered,
+        "remembered": is_remembered, "older_pages": compared.map(|compared| &compared.older),
         "seconds": started.elapsed().as_secs_f64(),
     }));
 }

@@ -8,7 +8,7 @@ use pellucid::header::{Header, RecoveryModel};
 use pellucid::shown::Shown;
 use pellucid_engine::log_chain::{chain_of, model_of, of_version_1, set_model};
 use pellucid_files::paths::{beside, look_at_name};
-use pellucid_vfs::log_archive;
+use pellucid_vfs::{log_archive, witness};
 
 use crate::container::{begin, sealed};
 use crate::key_change::writable;
@@ -92,6 +92,19 @@ pub fn trouble(found: &Path, header: &Header) -> Option<(String, &'static str)> 
         );
         let todo = "put the folder back; else `pellucid recovery DB simple`, then `full`, and a full backup begin another chain";
         return Some((told, todo));
+    }
+    let look = || log_archive::Archive::open(found).ok()?.look().ok()?;
+    if let (Ok(Some(witness)), Some((fork, sequence))) = (witness::recall(found), look()) {
+        if witness.is_ahead_of(&fork, sequence) {
+            let told = format!(
+                "`{shown}`: `{}`, and perhaps the database with it, was put back: the keyring knows of a later backup, with \
+                 commits up to LSN {}",
+                archive.shown(),
+                witness.lsn
+            );
+            let todo = "restore from the backups what is missing; a full backup accepts it as it is, and begins the chain anew";
+            return Some((told, todo));
+        }
     }
     let log = beside(found, "-wal");
     let size = look_at_name(&log).map_or(0, |log| log.len());

@@ -7,18 +7,21 @@ use std::path::Path;
 use std::time::Duration;
 
 use pellucid::header::{Header, RecoveryModel, Second};
+use pellucid::keys::ContainerKeys;
+use pellucid::log_archive::ArchiveState;
 use pellucid::lsn::Lsn;
 use pellucid::secret::fill_random;
 use pellucid::shown::Shown;
 use pellucid::wal::FRAME_HEADER_BYTES;
 use pellucid::{Error, Subject};
 use pellucid_files::paths::{full_name, resolved};
+use pellucid_host::code::note;
 use pellucid_host::connection::{uri, Handle};
 use pellucid_host::{ffi, DatabaseError};
-use pellucid_keyring::{Action, Event};
+use pellucid_keyring::{Action, Event, Witness};
 use pellucid_vfs::container::Container;
-use pellucid_vfs::log_archive::{self, path_of, Archive};
-use pellucid_vfs::opened;
+use pellucid_vfs::log_archive::{self, path_of, Archive, Locked};
+use pellucid_vfs::{opened, witness};
 
 use crate::header_change;
 
@@ -97,6 +100,8 @@ pub fn set_model(path: &Path, model: RecoveryModel) -> Result<bool, DatabaseErro
     )?;
     if had_chain && chain_of(&header).is_none() {
         log_archive::remove(&resolved(path)?)?;
+        // One of a fork that is no more says nothing.
+        let _ = witness::forget(path);
     }
     Ok(is_change)
 }
@@ -156,8 +161,34 @@ pub fn hand_out(path: &Path, handle: &Handle<'_>) -> Result<Option<Lsn>, Databas
     let (Some(_), Some(log)) = (container.chain(), opened::wal(handle)?) else { return Ok(None) };
     let archive = Archive::open(container.path()).map_err(|error| no_archive(path, error))?;
     let locked = archive.lock(PATIENCE)?;
-    let standing = log.hand_out(&locked)?;
+    let mut standing = log.hand_out(&locked)?;
+    if let Some(witness) = witness::ahead(container.path(), &standing.state)? {
+        // A full backup goes on: it is what mends that.
+        let keys = container.keys().map_err(|code| header_change::cannot_write(path, code))?;
+        standing.state = put_back(&container, &locked, (&witness, &keys))?;
+    }
     Ok(Some(standing.state.live.lsn(standing.counted)))
+}
+
+/// Breaks the chain of an archive that knows less than its witness, and says so.
+fn put_back(
+    container: &Container,
+    locked: &Locked<'_>,
+    (witness, keys): (&Witness, &ContainerKeys),
+) -> Result<ArchiveState, DatabaseError> {
+    let path = container.path();
+    Event::new(Action::LogChainPutBack, "database").of(full_name(path)).record_here()?;
+    let state = witness::break_behind(locked, witness, keys)?;
+    container.note(ffi::NOTICE, &witness::put_back(path, witness).to_string());
+    Ok(state)
+}
+
+/// Lets the keyring remember what the archive says. A group may only read the machine's: then nobody remembers.
+fn remember(path: &Path, header: &Header, state: &ArchiveState) {
+    if let Err(error) = witness::remember(path, header, state) {
+        let what = format!("the keyring does not remember this backup, so that nobody tells what is put back: {error}");
+        note(ffi::NOTICE, path, &what);
+    }
 }
 
 /// Notes that a full backup begins the chain: logs behind `first` are applied to it, and its snapshot is `last`. One that was begun
@@ -187,7 +218,10 @@ pub fn has_base(
         (state.broken_at, state.broken_epoch) = (Lsn::NONE, 0);
     }
     (state.has_base, state.base, state.last_set) = (true, last, set);
-    locked.write(&state, &keys)?;
+    let state = locked.write(&state, &keys)?;
+    if let Some(header) = container.header() {
+        remember(container.path(), &header, &state);
+    }
     Ok(())
 }
 

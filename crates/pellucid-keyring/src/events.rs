@@ -87,6 +87,8 @@ pub enum Action {
     RecoveryModel,
     /// A chain of log backups of a database begins.
     LogChainBegun,
+    /// The archive of a chain of log backups knows less than the keyring: it was put back.
+    LogChainPutBack,
     /// The chain of the event log was begun anew.
     Restarted,
 }
@@ -124,6 +126,7 @@ impl Action {
             Action::IndexToFile => "index moved into the file",
             Action::RecoveryModel => "recovery model set",
             Action::LogChainBegun => "chain of log backups begun",
+            Action::LogChainPutBack => "chain of log backups put back",
             Action::Restarted => "restarted",
         }
     }

@@ -54,6 +54,7 @@ mod runs;
 mod sealed_file;
 mod service_key;
 mod settings;
+mod witnesses;
 
 use std::path::{Path, PathBuf};
 
@@ -75,6 +76,7 @@ pub use password_file::MasterKey;
 pub use pins::Pin;
 pub use provider::{use_provider, ServiceKeyProvider, Source};
 pub use runs::{ProcessId, Run, Stopped};
+pub use witnesses::Witness;
 
 use zeroize::Zeroizing;
 

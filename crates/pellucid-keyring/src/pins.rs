@@ -30,8 +30,12 @@ const HAS_PAGES: u8 = 128;
 /// Hexadecimal digits of a hash that make a file's name.
 const NAME_DIGITS: usize = 32;
 /// The directories that are made when they are first needed, each with the kind of its files.
-pub(super) const DIRECTORIES: [(&str, Kind); 3] =
-    [("paths", Kind::Pin), ("retired", Kind::Retired), ("checks", Kind::Check)];
+pub(super) const DIRECTORIES: [(&str, Kind); 4] = [
+    ("paths", Kind::Pin),
+    ("retired", Kind::Retired),
+    ("checks", Kind::Check),
+    ("witnesses", Kind::Witness),
+];
 
 /// What the keyring expects at a path.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

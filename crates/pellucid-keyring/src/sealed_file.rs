@@ -46,6 +46,7 @@ pub(super) enum Kind {
     Pin = 7,
     Retired = 8,
     Check = 9,
+    Witness = 10,
 }
 
 /// A sealed file by path.

@@ -33,6 +33,7 @@ use crate::pins::Expectation;
 use crate::seal_request::{Birth, Credentials};
 use crate::transaction::Transaction;
 use crate::wal_index::WalIndex;
+use crate::witness;
 
 use load::was_decrypted;
 use wear::RESERVE_FIRST;
@@ -197,6 +198,15 @@ impl Container {
     /// Logs an error about the database and returns SQLite's code for it.
     pub fn report(&self, error: &Error) -> Code {
         report(&self.path, error)
+    }
+
+    /// Whether the database may be as new as the keyring knows it.
+    ///
+    /// # Errors
+    /// Those of [`witness::assert_fresh`].
+    pub fn assert_fresh(&self) -> Result<()> {
+        let keys = self.state.borrow().keys.clone();
+        witness::assert_fresh(&self.path, self.chain(), keys.as_deref())
     }
 
     /// Logs a line about the database.

@@ -109,6 +109,7 @@ mod transaction;
 mod vfs;
 mod wal_file;
 mod wal_index;
+pub mod witness;
 mod write_out;
 
 pub use database::truncated as truncated_page;

@@ -207,6 +207,19 @@ impl Archive {
     /// # Errors
     /// [`Error::Unauthentic`] if neither sector is authentic under a key of the database's header; [`Error::Io`].
     pub fn state(&self, keys: &ContainerKeys) -> Result<ArchiveState> {
+        let (sectors, keys) = (self.sectors()?, keys.header_keys()?);
+        ArchiveState::newest(&sectors, &keys).map_err(|error| error.of_file(&self.path.join(STATE)))
+    }
+
+    /// The fork and the sequence of its state, as nobody has authenticated them: none if there is none.
+    ///
+    /// # Errors
+    /// [`Error::Io`].
+    pub fn look(&self) -> Result<Option<([u8; 16], u64)>> {
+        Ok(ArchiveState::look(&self.sectors()?))
+    }
+
+    fn sectors(&self) -> Result<[[u8; ARCHIVE_SECTOR_BYTES]; 2]> {
         let mut sectors = [[0; ARCHIVE_SECTOR_BYTES]; 2];
         for (sector, at) in sectors.iter_mut().zip(ARCHIVE_SECTORS) {
             let mut done = 0;
@@ -219,8 +232,7 @@ impl Archive {
                 }
             }
         }
-        let keys = keys.header_keys()?;
-        ArchiveState::newest(&sectors, &keys).map_err(|error| error.of_file(&self.path.join(STATE)))
+        Ok(sectors)
     }
 
     /// The kept frames, by epoch and first frame.

@@ -149,6 +149,9 @@ impl MainFile {
         if sealed {
             container.begin(size)?;
         }
+        if request.require_fresh {
+            container.assert_fresh().map_err(|error| container.report(&error))?;
+        }
         let files = Rc::new(Files::new(container.clone()));
         let database = Database::new(files.clone(), lower, !request.unmapped);
         let seal_new = (request.seal_new && container.is_new())

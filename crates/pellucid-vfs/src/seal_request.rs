@@ -65,6 +65,9 @@ pub struct Request {
     pub require: bool,
     /// `require=sealed`, or `PELLUCID_REQUIRE=1`: one whose encryption is switched off is refused, too.
     pub require_sealed: bool,
+    /// `require=fresh`: an encrypted database whose archive of logs knows less than the keyring's witness of it is refused, and one
+    /// without a witness.
+    pub require_fresh: bool,
     /// `pellucid_copy=1`: opens only the copy that a conversion in this process is filling.
     pub copy: bool,
     /// `file_id=`: the only file ids that the database may have.

@@ -171,7 +171,8 @@ unsafe fn request_of(name: *const c_char) -> Request {
     };
     let string = |key: &CStr| text(key).and_then(|bytes| String::from_utf8(bytes).ok());
     let path = |key: &CStr| text(key).map(|bytes| PathBuf::from(OsStr::from_bytes(&bytes)));
-    let required = string(c"require").filter(|value| value == "sealed" || value == "container");
+    let levels = ["sealed", "container", "fresh"];
+    let required = string(c"require").filter(|value| levels.contains(&value.as_str()));
     Request {
         certificate: string(c"certificate"),
         key_file: path(c"key_file"),
@@ -184,6 +185,7 @@ unsafe fn request_of(name: *const c_char) -> Request {
             Some("container") => false,
             required => required.is_some() || flag("PELLUCID_REQUIRE"),
         },
+        require_fresh: required.as_deref() == Some("fresh"),
         copy: string(c"pellucid_copy").is_some(),
         file_id: string(c"file_id"),
         strict_log: string(c"strict_log").is_some_and(|value| value == "1")

@@ -3,7 +3,6 @@
 //! Layout: docs/format.md, "Sector 2 of version 2". Its first 24 bytes lie as in version 1.
 
 use crate::error::{Error, Result, Subject};
-use crate::flags::check_zeros;
 use crate::header::Header;
 use crate::keys::HeaderKey;
 use crate::sector::{Wear, MAGIC_WEAR, WEAR_LOG_OFFSET};
@@ -13,7 +12,7 @@ use crate::wal::{Time, Version, RUN_BYTES};
 pub const LOG_SECTOR_BYTES: usize = 128;
 const MAC_AT: usize = 96;
 const UNDER_WAY: u32 = 1;
-const ZEROS: std::ops::Range<usize> = 88..MAC_AT;
+const HAS_ENDED: u32 = 2;
 
 /// Encodes sector 2 of a new file, by the version of its header: the wear count, and no log.
 pub fn encode_first(header: &Header, wear: Wear, key: &HeaderKey) -> Vec<u8> {
@@ -40,6 +39,13 @@ pub struct LogSector {
     pub before: [u8; RUN_BYTES],
     /// When the last commit of the run before was.
     pub before_ended: Time,
+    /// The highest epoch that the log's archive had given when a run began or ended, 0 without a chain of log backups. An archive that
+    /// knows of none so high is an older one.
+    pub epoch: u32,
+    /// How many frames of a run the archive had when it was allowed to end: of the present run, or of the one before.
+    pub kept: u32,
+    /// It is of the present run.
+    pub has_ended: bool,
 }
 
 impl LogSector {
@@ -51,10 +57,14 @@ impl LogSector {
         bytes[12..16].copy_from_slice(&self.recoveries.to_be_bytes());
         bytes[16..24].copy_from_slice(&self.wear.reserved.to_be_bytes());
         bytes[24..28].copy_from_slice(&self.counted.to_be_bytes());
-        bytes[28..32].copy_from_slice(&u32::from(self.under_way).to_be_bytes());
+        let flag = |set: bool, flag: u32| if set { flag } else { 0 };
+        let flags = flag(self.under_way, UNDER_WAY) | flag(self.has_ended, HAS_ENDED);
+        bytes[28..32].copy_from_slice(&flags.to_be_bytes());
         bytes[32..56].copy_from_slice(&self.run);
         bytes[56..80].copy_from_slice(&self.before);
         bytes[80..88].copy_from_slice(&self.before_ended.units().to_be_bytes());
+        bytes[88..92].copy_from_slice(&self.epoch.to_be_bytes());
+        bytes[92..96].copy_from_slice(&self.kept.to_be_bytes());
         let mac = key.sign(&[&WEAR_LOG_OFFSET.to_be_bytes(), &bytes[..MAC_AT]]);
         bytes[MAC_AT..].copy_from_slice(&mac);
         bytes
@@ -72,13 +82,11 @@ impl LogSector {
         if !keys.into_iter().any(|key| key.verify(&signed, &bytes[MAC_AT..])) {
             return Err(Error::unauthentic(Subject::Wear, "authentication tag does not match"));
         }
-        check_zeros(bytes, std::iter::once(ZEROS), || Subject::Wear)?;
-        let sector = Self::fields(bytes);
         match word(bytes, 28) {
-            0 | UNDER_WAY => Ok(sector),
+            flags if flags & !(UNDER_WAY | HAS_ENDED) == 0 => Ok(Self::fields(bytes)),
             other => Err(Error::unsupported(
                 Subject::Wear,
-                format!("state {other} of a recovery is not known to this version"),
+                format!("state {other} of a log is not known to this version"),
             )),
         }
     }
@@ -95,8 +103,11 @@ impl LogSector {
             wear: Wear { generation: word(bytes, 8), reserved: long(16) },
             recoveries: word(bytes, 12),
             counted: word(bytes, 24),
-            under_way: word(bytes, 28) == UNDER_WAY,
+            under_way: word(bytes, 28) & UNDER_WAY != 0,
+            has_ended: word(bytes, 28) & HAS_ENDED != 0,
             before_ended: Time::from_units(long(80)),
+            epoch: word(bytes, 88),
+            kept: word(bytes, 92),
             ..Self::default()
         };
         sector.run.copy_from_slice(&bytes[32..56]);
@@ -130,6 +141,9 @@ mod tests {
             run: [1; RUN_BYTES],
             before: [2; RUN_BYTES],
             before_ended: Time::from_units(77),
+            epoch: 9,
+            kept: 60,
+            has_ended: true,
         };
         let mut bytes = sector.encode(&key(1));
         let parse = |bytes: &_| LogSector::parse(bytes, [&key(2), &key(1)]);

@@ -16,6 +16,7 @@ from .header import Header, State
 
 PIN_BYTES = 170
 CHECK_BYTES = 48
+WITNESS_BYTES = 105
 SEALED, MAY_OFF, OTHER, NEXT, FORMER, RETIRED, PLAIN, PAGES = (1 << bit for bit in range(8))
 NAME_DIGITS = 32
 SWITCHED_OFF = (State.UNENCRYPTED, State.DECRYPTING)
@@ -160,6 +161,36 @@ def parse_check(content: bytes) -> Check:
         findings=int.from_bytes(content[42:46], "big"),
         pages=struct.unpack(f">{(end - CHECK_BYTES) // 4}I", content[CHECK_BYTES:end]),
         path=content[end:],
+    )
+
+
+@dataclass(frozen=True)
+class Witness:
+    """How far the chain of log backups of the database at a path had come."""
+
+    file_id: bytes
+    fork: bytes
+    header_sequence: int
+    archive_sequence: int
+    lsn: int
+    last_set: bytes
+    at: int
+    path: bytes
+
+
+def parse_witness(content: bytes) -> Witness:
+    if len(content) < WITNESS_BYTES or content[0] != 1 or any(content[97:WITNESS_BYTES]):
+        raise Corrupt("a witness: its fields do not fit")
+    header, archive, lsn = struct.unpack(">3Q", content[33:57])
+    return Witness(
+        file_id=content[1:17],
+        fork=content[17:33],
+        header_sequence=header,
+        archive_sequence=archive,
+        lsn=lsn,
+        last_set=content[57:89],
+        at=int.from_bytes(content[89:97], "big"),
+        path=content[WITNESS_BYTES:],
     )
 
 

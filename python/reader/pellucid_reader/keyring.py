@@ -46,6 +46,7 @@ class KeyKind(IntEnum):
     PIN = 7
     RETIRED = 8
     CHECK = 9
+    WITNESS = 10
 
 
 class MasterKey(IntEnum):

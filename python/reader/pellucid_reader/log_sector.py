@@ -7,7 +7,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from .errors import Unauthentic, Unsupported
-from .flags import check_zeros
 from .unit import Opener, hkdf
 
 OFFSET = 1024
@@ -22,9 +21,12 @@ class LogSector:
     reserved: int
     counted: int
     under_way: bool
+    has_ended: bool
     run: bytes
     run_before: bytes
     ended: int
+    epoch: int
+    kept: int
 
 
 def header_keys(opener: Opener) -> list[bytes]:
@@ -36,17 +38,19 @@ def parse_log_sector(raw: bytes, keys: Iterable[bytes]) -> LogSector:
     signed = OFFSET.to_bytes(8, "big") + raw[:MAC_OFFSET]
     if not any(hmac.compare_digest(hmac.digest(key, signed, "sha256"), raw[MAC_OFFSET:BYTES]) for key in keys):
         raise Unauthentic("sector 2: authentication tag does not match")
-    check_zeros(raw, [(88, MAC_OFFSET)], "sector 2")
     state = int.from_bytes(raw[28:32], "big")
-    if state > 1:
-        raise Unsupported(f"sector 2: state {state} of a recovery is not known")
+    if state > 3:
+        raise Unsupported(f"sector 2: state {state} of a log is not known")
     return LogSector(
         generation=int.from_bytes(raw[8:12], "big"),
         recoveries=int.from_bytes(raw[12:16], "big"),
         reserved=int.from_bytes(raw[16:24], "big"),
         counted=int.from_bytes(raw[24:28], "big"),
-        under_way=state == 1,
+        under_way=state & 1 != 0,
+        has_ended=state & 2 != 0,
         run=raw[32:56],
         run_before=raw[56:80],
         ended=int.from_bytes(raw[80:88], "big"),
+        epoch=int.from_bytes(raw[88:92], "big"),
+        kept=int.from_bytes(raw[92:96], "big"),
     )

@@ -29,7 +29,7 @@ from pellucid_reader import errors, journal, keyring, log_archive, media, wal
 from pellucid_reader.bundle import EntryKind, open_bundle
 from pellucid_reader.container import open_page
 from pellucid_reader.events import Edited
-from pellucid_reader.expected import Expected, Memory, Pin, parse_check, parse_file_ids, parse_memory, parse_pin, pin_names
+from pellucid_reader.expected import Expected, Memory, Pin, parse_check, parse_file_ids, parse_memory, parse_pin, parse_witness, pin_names
 from pellucid_reader.flags import check_zeros
 from pellucid_reader.header import Marks, State, parse_header, parse_sector_0
 from pellucid_reader.log_end import stamp_of
@@ -157,8 +157,9 @@ class Vectors(unittest.TestCase):
         keys = [hkdf(dek, case.bytes("file-id"), b"pellucid/1 header") for dek in deks]
         sector = parse_log_sector(case.body, keys)
         self.assertEqual(sector.under_way, case["under-way"] == "yes")
+        self.assertEqual(sector.has_ended, case["has-ended"] == "yes")
         self.assertEqual((sector.run, sector.run_before), (case.bytes("run"), case.bytes("run-before")))
-        for field in ("generation", "reserved", "recoveries", "counted", "ended"):
+        for field in ("generation", "reserved", "recoveries", "counted", "ended", "epoch", "kept"):
             self.assertEqual(getattr(sector, field), case.number(field), field)
 
     def archive_keys(self, case: Case) -> list[bytes]:
@@ -414,6 +415,13 @@ class Vectors(unittest.TestCase):
             self.assertEqual((check.at, check.good_at), (case.number("at"), case.number("good-at")))
             self.assertEqual((check.findings, check.pages), (case.number("findings"), (3, 17)))
             self.assertEqual(pin_names(Path(check.path.decode()))[0], name)
+        elif folder.endswith("witnesses"):
+            witness = parse_witness(keyring.open_sealed_file(case.body, dmk, keyring.KeyKind.WITNESS, name))
+            self.assertEqual((witness.file_id, witness.fork), (case.bytes("file-id"), case.bytes("fork")))
+            self.assertEqual((witness.last_set, witness.path.decode()), (case.bytes("last-set"), case["witness-path"]))
+            for field in ("header-sequence", "archive-sequence", "lsn", "at"):
+                self.assertEqual(getattr(witness, field.replace("-", "_")), case.number(field), field)
+            self.assertEqual(pin_names(Path(witness.path.decode()))[0], name)
 
 
 def _add(path: Path) -> None:

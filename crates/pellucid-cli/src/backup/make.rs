@@ -193,7 +193,7 @@ fn refused(error: JobError, args: &BackupArgs) -> Failure {
         failure = failure.called(Id::Exists);
     }
     if is_chain {
-        let hint = "put the folder with `-log` at its end back as it was; else `pellucid recovery DB simple`, then `full`, and a full \
+        let hint = "a full backup lets it go on; where the folder with `-log` at its end is gone, put it back, else `pellucid recovery DB simple`, then `full`, and a full \
                     backup begin another chain";
         failure = Failure { hint: Some(hint.to_owned()), ..failure.called(Id::ChainBroken) };
     }

@@ -21,7 +21,7 @@ use pellucid::{Error, Result, Subject};
 use pellucid_host::connection::{uri, Handle};
 use pellucid_host::{ffi, DatabaseError};
 use pellucid_vfs::log_archive::{other_frames, Archive};
-use pellucid_vfs::opened;
+use pellucid_vfs::{opened, witness};
 
 use super::{no_archive, PATIENCE};
 use crate::header_change::{cannot_write, in_use};
@@ -112,9 +112,16 @@ impl KeptLog {
         }
         let state = {
             let locked = archive.lock(PATIENCE)?;
-            log.keep_all(&locked)?.state
+            let state = log.keep_all(&locked)?.state;
+            match witness::ahead(container.path(), &state)? {
+                Some(known) => super::put_back(&container, &locked, (&known, &keys))?,
+                None => state,
+            }
         };
         handle.run("COMMIT")?;
+        if !state.broken_at.is_none() {
+            return Err(broken(container.path(), state.broken_at).into());
+        }
         let frame_bytes = header.page_size as usize + FRAME_HEADER_BYTES;
         let mut kept = Self {
             database: container.path().to_owned(),
@@ -193,7 +200,7 @@ impl KeptLog {
     /// # Errors
     /// [`Error::Io`]. The set is good all the same, and the next one has these commits once more.
     pub fn is_backed_up(self, set: [u8; 32]) -> Result<()> {
-        {
+        let state = {
             let locked = self.archive.lock(PATIENCE)?;
             let mut state = self.archive.state(&self.keys)?;
             if state.fork != self.state.fork {
@@ -202,8 +209,9 @@ impl KeptLog {
             }
             // A full backup that ended a break meanwhile is further.
             (state.backed_up, state.last_set) = (state.backed_up.max(self.last), set);
-            locked.write(&state, &self.keys)?;
-        }
+            locked.write(&state, &self.keys)?
+        };
+        super::remember(&self.database, &self.header, &state);
         // Nobody waits for these.
         let is_done = |(epoch, first): &(u32, u32)| Lsn::new(*epoch, *first) <= self.last;
         for segment in self.archive.segments()?.into_iter().filter(is_done) {
@@ -352,4 +360,12 @@ fn offset(segment: &Segment, number: u32, frame_bytes: usize) -> u64 {
 
 fn gone(number: u32) -> Error {
     Error::corrupt(Subject::Frame(number), "it is not in the archive")
+}
+
+fn broken(database: &Path, behind: Lsn) -> Error {
+    let what = format!(
+        "`{}`: commits behind LSN {behind} are missing from its chain of log backups; a full backup lets it go on",
+        database.shown()
+    );
+    Error::corrupt(Subject::LogArchive, what)
 }

@@ -82,6 +82,7 @@ pub fn cases() -> Result<Vec<Case>> {
 
     let mut more = pins(&case, &master, &master_file)?;
     more.extend(checks(&case, &master, &master_file)?);
+    more.extend(witnesses(&case, &master, &master_file)?);
     more.push(weak(&case, &master, &master_file)?);
     let memory = [0, 0, 0, 0, 0, 0, 0, 5, 1];
     let with_flags =
@@ -152,6 +153,49 @@ fn checks(case: &Make<'_>, master: &[u8; 32], master_file: &[u8]) -> Result<Vec<
         refused(of("", &content(2))?, "check-newer-version"),
         refused(of("", &content(1)[..55])?, "check-cut"),
         flip(good.failing("check-flipped", "unauthentic", "its tag does not match"), -1),
+        good,
+    ])
+}
+
+/// How far a chain of log backups had come.
+fn witnesses(case: &Make<'_>, master: &[u8; 32], master_file: &[u8]) -> Result<Vec<Case>> {
+    const PATH: &str = "/srv/app.db";
+    let content = |version: u8| {
+        let mut content = vec![version];
+        content.extend_from_slice(&FILE_ID);
+        content.extend_from_slice(&key_bytes(1)[..16]);
+        for number in [5u64, 12, 0x0000_0002_0000_0003] {
+            content.extend_from_slice(&number.to_be_bytes());
+        }
+        content.extend_from_slice(&key_bytes(100));
+        content.extend_from_slice(&1_767_225_600u64.to_be_bytes());
+        content.extend_from_slice(&[0; 8]);
+        content.extend_from_slice(PATH.as_bytes());
+        content
+    };
+    let of = |kind: &str, content: &[u8]| {
+        let name = &hex_of(PATH)[..32];
+        let sealed = sealed_file(master, 10, name, content)?;
+        Ok(case(kind, &format!("keyring/witnesses/{name}"), &sealed)
+            .with_bytes("master-key-file", master_file)
+            .with("witness-path", PATH)
+            .with_bytes("file-id", &FILE_ID)
+            .with_bytes("fork", &key_bytes(1)[..16])
+            .with("header-sequence", 5)
+            .with("archive-sequence", 12)
+            .with("lsn", 0x0000_0002_0000_0003u64)
+            .with_bytes("last-set", &key_bytes(100))
+            .with("at", 1_767_225_600u64))
+    };
+    let good = of("witness", &content(1))?;
+    let refused = |case: Case, kind: &str| case.failing(kind, "corrupt", "its fields do not fit");
+    let mut in_use = content(1);
+    in_use[97] = 1;
+    Ok(vec![
+        refused(of("", &content(2))?, "witness-newer-version"),
+        refused(of("", &in_use)?, "witness-byte-in-use"),
+        refused(of("", &content(1)[..104])?, "witness-cut"),
+        flip(good.failing("witness-flipped", "unauthentic", "its tag does not match"), -1),
         good,
     ])
 }

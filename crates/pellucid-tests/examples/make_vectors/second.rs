@@ -154,6 +154,9 @@ fn sectors() -> Result<Vec<Case>> {
             .with_bytes("run", &sector.run)
             .with_bytes("run-before", &sector.before)
             .with("ended", sector.before_ended.units())
+            .with("epoch", sector.epoch)
+            .with("kept", sector.kept)
+            .with("has-ended", if sector.has_ended { "yes" } else { "no" })
             .with_body(&sector.encode(key))
     };
     let good = of("written", &sector, &key);
@@ -179,9 +182,10 @@ fn sectors() -> Result<Vec<Case>> {
         flip(refused("forged"), -1),
         refused("of-another-file").with_bytes("file-id", &OTHER_ID),
         refused("wear-of-version-1").with_body(&first),
-        good.failing("byte-in-use", "unsupported", "byte 88 is not zero").with_body(&signed(88, 1)),
-        good.failing("unknown-state", "unsupported", "state 2 of a recovery is not known")
-            .with_body(&signed(31, 2)),
+        of("chain-begun", &LogSector { epoch: 0x0102_0304, kept: 0x0506_0708, ..sector }, &key),
+        of("chain-ended", &LogSector { epoch: 7, kept: 70, has_ended: true, ..sector }, &key),
+        good.failing("unknown-state", "unsupported", "state 4 of a log is not known")
+            .with_body(&signed(31, 4)),
         good,
     ])
 }

@@ -19,6 +19,8 @@ pub struct Chain {
     every: usize,
     /// The sums behind the commits that were looked at.
     sums: BTreeMap<i64, i64>,
+    /// The states between the log backups, by what they end with, where they are asked for.
+    between: Option<BTreeMap<Lsn, (Vec<Vec<u8>>, usize)>>,
     directory: tempfile::TempDir,
 }
 
@@ -34,6 +36,7 @@ impl Chain {
             pieces: 0,
             every: 1,
             sums: BTreeMap::new(),
+            between: None,
             directory,
         }
     }
@@ -45,13 +48,42 @@ impl Chain {
 
     /// Takes what no log backup has.
     pub fn take(&mut self, database: &Path) {
-        let mut kept = KeptLog::open(database, Duration::from_secs(60)).unwrap();
+        let kept = KeptLog::open(database, Duration::from_secs(60)).unwrap();
+        self.apply(kept);
+    }
+
+    /// The same of an archive that may be an older one: commits may come again. False if the chain is broken, and it says so.
+    pub fn take_again(&mut self, database: &Path) -> bool {
+        let Ok(kept) = KeptLog::open(database, Duration::from_secs(60)) else { return false };
+        if self.last.is_some() {
+            let found = self.between.as_ref().and_then(|between| between.get(&kept.behind()));
+            let (state, commits) = found.expect("it goes on behind the end of a log backup");
+            (self.state, self.commits) = (state.clone(), *commits);
+            self.last = Some(kept.behind());
+        }
+        self.apply(kept);
+        true
+    }
+
+    /// Keeps the states between log backups, so that one may come again.
+    pub fn keep_between(&mut self) {
+        self.between = Some(BTreeMap::new());
+    }
+
+    fn note(&mut self, lsn: Lsn) {
+        if let Some(between) = &mut self.between {
+            between.insert(lsn, (self.state.clone(), self.commits));
+        }
+    }
+
+    fn apply(&mut self, mut kept: KeptLog) {
         assert!(
             self.last.is_none_or(|last| last == kept.behind()),
             "{:?} and {:?}",
             self.last,
             kept.behind()
         );
+        self.note(kept.behind());
         let mut versions = kept.versions().to_vec();
         versions.sort_by_key(|version| version.commit);
         let mut versions = versions.into_iter().peekable();
@@ -72,6 +104,7 @@ impl Chain {
             }
         }
         self.last = Some(kept.last());
+        self.note(kept.last());
         self.pieces += 1;
         kept.is_backed_up([1; 32]).unwrap();
     }

@@ -20,7 +20,9 @@ mod busy;
 mod chain;
 mod escapes;
 mod faults;
+mod older;
 mod points;
+mod put_back;
 mod writer;
 
 use std::collections::BTreeMap;

@@ -18,20 +18,20 @@ fn files(path: PathBuf) -> Files {
     Files { families: vec![path], mirrors: Vec::new() }
 }
 
-fn full(bench: &Bench, name: &str) -> PathBuf {
+pub fn full(bench: &Bench, name: &str) -> PathBuf {
     let path = bench.path(name);
     back_up(&Job::new(bench.database(), files(path.clone())), &mut |_| ()).unwrap();
     path
 }
 
-fn differential(bench: &Bench, name: &str, of: &Path) -> PathBuf {
+pub fn differential(bench: &Bench, name: &str, of: &Path) -> PathBuf {
     let path = bench.path(name);
     let job = Job::new(bench.database(), files(path.clone()));
     back_up(&Job { differential: Some(vec![of.to_owned()]), ..job }, &mut |_| ()).unwrap();
     path
 }
 
-fn log(bench: &Bench, name: &str) -> PathBuf {
+pub fn log(bench: &Bench, name: &str) -> PathBuf {
     let path = bench.path(name);
     let job = Job::new(bench.database(), files(path.clone()));
     back_up(&Job { log: Some(LogJob::default()), ..job }, &mut |_| ()).unwrap();

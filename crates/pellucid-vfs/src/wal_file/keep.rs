@@ -9,6 +9,7 @@ use std::sync::OnceLock;
 use std::time::Duration;
 
 use pellucid::log_archive::{ArchiveState, LogRun, Segment};
+use pellucid::log_sector::LogSector;
 use pellucid::lsn::Lsn;
 use pellucid::unit::TAIL_BYTES;
 use pellucid::wal::{
@@ -94,7 +95,22 @@ impl WalFile {
         standing.state.has_ended = true;
         standing.state = locked.write(&standing.state, &*self.keys_to_keep()?)?;
         self.known_kept = (standing.state.live.salts, standing.counted);
+        self.note_end(&standing.state);
         Ok(standing)
+    }
+
+    /// Notes in sector 2 how much of the run is kept, so that an older state of the archive is known as one. Who ends a run has the
+    /// database for itself, or the write lock. A disk that cannot take it takes no more of the log either.
+    fn note_end(&self, state: &ArchiveState) {
+        let Ok(Some(sector)) = self.container.log_sector() else { return };
+        if Run::second(&sector.run).salts() != state.live.salts {
+            return;
+        }
+        let epoch = sector.epoch.max(state.highest);
+        let ended = LogSector { epoch, kept: state.live.kept, has_ended: true, ..sector };
+        if ended != sector {
+            let _ = self.container.write_log_sector(&ended);
+        }
     }
 
     /// Keeps all that counts, for whoever makes a log backup or a full one. Nothing is handed out that a sync has not returned for.
@@ -128,9 +144,12 @@ impl WalFile {
     pub fn begin_chain(&mut self, fork: [u8; 16]) -> Result<ArchiveState> {
         self.flush().map_err(io_error)?;
         let file_id = self.container.header().map(|header| header.file_id).unwrap_or_default();
-        let first = Lsn::new(1, 0);
-        let live = LogRun { epoch: 1, first: 1, behind: first, ..LogRun::default() };
-        let mut state = ArchiveState { file_id, fork, live, highest: 1, ..ArchiveState::default() };
+        // An earlier chain of this database may have given epochs.
+        let sector = self.container.log_sector().map_err(io_error)?;
+        let epoch = sector.map_or(0, |sector| sector.epoch).saturating_add(1);
+        let live = LogRun { epoch, first: 1, behind: Lsn::new(epoch, 0), ..LogRun::default() };
+        let highest = epoch;
+        let mut state = ArchiveState { file_id, fork, live, highest, ..ArchiveState::default() };
         if let Some((header, run)) = self.present_run()? {
             state.live.salts = run.salts();
             let counted = self.counted(&header, &run)?;
@@ -164,11 +183,13 @@ impl WalFile {
         self.unless_nothing_is_lost(kept)
     }
 
-    /// Gives the run of the log that `run` begins its epoch, before its header is written over that of the run before.
-    pub(super) fn begin_epoch(&mut self, run: &Run) -> Outcome<()> {
+    /// Gives the run of the log that `run` begins its epoch, before its header is written over that of the run before. Returns it, or 0
+    /// if the archive cannot be written.
+    pub(super) fn begin_epoch(&mut self, run: &Run) -> Outcome<u32> {
         if self.container.chain().is_none() {
-            return Ok(());
+            return Ok(0);
         }
+        let mut epoch = 0;
         let begun = Archive::open(self.container.path()).and_then(|archive| {
             let locked = archive.lock(PATIENCE)?;
             let standing = self.stand(&locked)?;
@@ -177,9 +198,11 @@ impl WalFile {
                 state.begin_run(run.salts());
                 locked.write(&state, &*self.keys_to_keep()?)?;
             }
+            epoch = state.highest;
             Ok(())
         });
-        self.unless_nothing_is_lost(begun)
+        self.unless_nothing_is_lost(begun)?;
+        Ok(epoch)
     }
 
     /// Lets the log go on without the archive where it has nothing that nobody kept. The next one who can write to the archive
@@ -218,7 +241,11 @@ impl WalFile {
         let mut state = locked.archive().state(&keys)?;
         self.assert_of_this(&state)?;
         let before = state;
-        let Some((header, run)) = self.present_run()? else {
+        let present = self.present_run()?;
+        if self.is_older(&state)? {
+            self.goes_on_behind_an_older(&mut state, present.as_ref().map(|(_, run)| run));
+        }
+        let Some((header, run)) = present else {
             // The log is gone, or was never written.
             self.miss(&mut state);
             if state != before {
@@ -258,6 +285,29 @@ impl WalFile {
         if !state.has_ended && state.live.handed_out > state.live.kept {
             self.lose(state);
         }
+    }
+
+    /// Whether somebody put an older state back: the container knows of more.
+    fn is_older(&self, state: &ArchiveState) -> Result<bool> {
+        let Some(sector) = self.container.log_sector().map_err(io_error)? else { return Ok(false) };
+        let of = match sector.has_ended {
+            true => sector.run,
+            false => sector.before,
+        };
+        // Behind a branch that the container does not know of yet, less is kept than before it.
+        let knows_less = Run::second(&of).salts() == state.live.salts
+            && state.live.epoch <= sector.epoch
+            && state.live.kept < sector.kept;
+        Ok(state.highest < sector.epoch || knows_less)
+    }
+
+    /// Breaks the chain behind what an older state knows. The run of the log gets an epoch that the newer one has not given.
+    fn goes_on_behind_an_older(&self, state: &mut ArchiveState, present: Option<&Run>) {
+        let known = self.container.log_sector().ok().flatten().map_or(0, |sector| sector.epoch);
+        state.goes_on_behind_older(known, present.map_or([0; 8], Run::salts));
+        let what = "its archive of logs is an older one: somebody put it back. The chain of log backups is broken, and goes on with the \
+                    next full backup";
+        self.container.note(ffi::CORRUPT, what);
     }
 
     /// Breaks the chain behind what is kept.

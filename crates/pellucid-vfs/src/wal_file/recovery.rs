@@ -68,7 +68,8 @@ impl WalFile {
         counted: u32,
     ) -> LogSector {
         let sector = sector.unwrap_or_else(|| self.container.worn_sector());
-        let (known, before) = match sector.run == *run.bytes() {
+        let is_same = sector.run == *run.bytes();
+        let (known, before) = match is_same {
             true => (sector.recoveries, sector.before),
             false => (0, sector.run),
         };
@@ -78,6 +79,8 @@ impl WalFile {
             under_way: false,
             run: *run.bytes(),
             before,
+            has_ended: is_same && sector.has_ended,
+            kept: if is_same { sector.kept } else { 0 },
             ..sector
         }
     }

@@ -237,7 +237,9 @@ impl WalFile {
     }
 
     /// Notes in sector 2 which run of the log begins. Written before the log's header; nothing waits for its sync.
-    pub(super) fn begin_run(&mut self, run: &Run) -> Outcome<()> {
+    ///
+    /// `epoch` is the one that the archive gave it, 0 if it gave none.
+    pub(super) fn begin_run(&mut self, run: &Run, epoch: u32) -> Outcome<()> {
         let sector = self.container.log_sector()?.unwrap_or_else(|| self.container.worn_sector());
         if sector.under_way {
             // As above.
@@ -251,6 +253,9 @@ impl WalFile {
                 recoveries: (sector.recoveries + 1).min(COUNT_MOST.into()),
                 counted: 0,
                 under_way: false,
+                // Frames of this run that were kept may be gone.
+                has_ended: false,
+                kept: if sector.has_ended { 0 } else { sector.kept },
                 ..sector
             },
             false => LogSector {
@@ -258,8 +263,14 @@ impl WalFile {
                 run: *run.bytes(),
                 before: sector.run,
                 before_ended: ended,
+                epoch: sector.epoch,
+                kept: if sector.has_ended { sector.kept } else { 0 },
                 ..LogSector::default()
             },
+        };
+        let begun = match self.container.chain() {
+            Some(_) => LogSector { epoch: begun.epoch.max(epoch), ..begun },
+            None => LogSector { epoch: 0, kept: 0, ..begun },
         };
         self.stamps.end();
         self.stamps.synced = Spot::default();

@@ -89,12 +89,12 @@ impl WalFile {
         self.refuse_other()?;
         mark_header(&mut header, self.version());
         self.stamps.stays();
-        self.begin_epoch(&Run::of(&header, self.version()))?;
+        let epoch = self.begin_epoch(&Run::of(&header, self.version()))?;
         self.set_page_size(parsed.page_size as usize);
         self.frames.forget();
         self.forget();
         if self.version() == Version::Second {
-            self.begin_run(&Run::of(&header, Version::Second))?;
+            self.begin_run(&Run::of(&header, Version::Second), epoch)?;
         }
         self.committed.1 = 0;
         self.lower.write(&header, 0)

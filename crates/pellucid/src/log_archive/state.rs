@@ -12,6 +12,8 @@ pub const ARCHIVE_SECTOR_BYTES: usize = 512;
 /// Where the two sectors begin, so far apart that no physical sector has both.
 pub const ARCHIVE_SECTORS: [u64; 2] = [0, 4096];
 
+/// How many epochs are passed over behind an archive that was put back: more than a run of the log had branches that nobody knows of.
+const BRANCHES: u32 = 1000;
 const MAGIC: &[u8; 8] = b"PELLOGS\0";
 const VERSION: u32 = 1;
 const HAS_BASE: u32 = 1;
@@ -124,6 +126,16 @@ impl ArchiveState {
         self.live.behind = Lsn::new(self.live.epoch, self.live.first - 1);
     }
 
+    /// Breaks the chain behind what an older state knows, which somebody put back. `known` is the highest epoch that is known of
+    /// elsewhere. The run of the log with these salts gets one that the newer state has not given.
+    pub fn goes_on_behind_older(&mut self, known: u32, salts: [u8; 8]) {
+        let behind = self.live.lsn(self.live.kept);
+        self.highest = self.highest.max(known).saturating_add(BRANCHES);
+        self.begin_run(salts);
+        self.before = LogRun::default();
+        self.is_broken(behind);
+    }
+
     /// Whether a sector begins with these bytes.
     pub fn begins(start: &[u8; 8]) -> bool {
         start == MAGIC
@@ -177,6 +189,18 @@ impl ArchiveState {
             | [Err(Error::Unauthentic { .. }), Ok(one)] => Ok(one),
             [Err(error), _] | [_, Err(error)] => Err(error),
         }
+    }
+
+    /// The fork and the sequence of the newer sector, read without a key, to show them. They are not authenticated.
+    pub fn look(sectors: &[[u8; ARCHIVE_SECTOR_BYTES]; 2]) -> Option<([u8; 16], u64)> {
+        let of = |bytes: &[u8; ARCHIVE_SECTOR_BYTES]| {
+            let mut fields = Fields::new(bytes.strip_prefix(MAGIC)?);
+            let _version_and_flags = fields.u64()?;
+            let sequence = fields.u64()?;
+            let _file_id: [u8; 16] = fields.array()?;
+            Some((fields.array()?, sequence))
+        };
+        sectors.iter().filter_map(of).max_by_key(|(_, sequence)| *sequence)
     }
 
     fn parse<'a>(
@@ -281,6 +305,7 @@ mod tests {
                 assert_eq!(newest(&sectors).unwrap(), left, "byte {at} of sector {torn}");
             }
         }
+        assert_eq!(ArchiveState::look(&sectors), Some((newer.fork, 7)));
         let swapped = [sectors[1], sectors[0]];
         assert!(matches!(newest(&swapped), Err(Error::Unauthentic { .. })));
     }

@@ -5,7 +5,6 @@ use std::path::Path;
 use pellucid::clock::now_micros;
 use pellucid::header::RecoveryModel;
 use pellucid::media::{ChainPlace, Kind, LogCommit, LogFacts, MediaVersion, Version2};
-use pellucid::shown::Shown;
 use pellucid::{message, Error, Result as Outcome, Subject};
 use pellucid_engine::log_chain::{model_of, of_version_1, KeptLog};
 use pellucid_files::paths::full_name;
@@ -41,9 +40,6 @@ pub(super) fn back_up_log(
     let mut kept = KeptLog::open(&database, job.timeout)?;
     if !kept.state().has_base {
         return Err(Error::message(message::NO_CURRENT_BACKUP, "").into());
-    }
-    if !kept.state().broken_at.is_none() {
-        return Err(broken(&database, &kept).into());
     }
     let source = kept.header().clone();
     settle_chain(job, Some(&source));
@@ -104,17 +100,6 @@ fn refuse_without_chain(job: &Job, database: &Path) -> Result<(), JobError> {
         true => Ok(()),
         false => Err(Error::message(message::NO_CURRENT_BACKUP, "").into()),
     }
-}
-
-fn broken(database: &Path, kept: &KeptLog) -> Error {
-    Error::corrupt(
-        Subject::LogArchive,
-        format!(
-            "`{}`: commits behind LSN {} are missing from its chain of log backups; a full backup lets it go on",
-            database.shown(),
-            kept.state().broken_at
-        ),
-    )
 }
 
 /// What the set says of its place.

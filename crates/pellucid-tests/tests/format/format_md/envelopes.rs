@@ -8,12 +8,13 @@ use pellucid::certificate::{Certificate, CertificateRequest, RSA_BITS};
 use pellucid::cipher::Cipher;
 use pellucid::derive::commitment;
 use pellucid::hash::hex;
+use pellucid::lsn::Lsn;
 use pellucid::protector::{
     self, Argon2Cost, Binding, KeyFile, Passphrase, Protector, Purpose, Wrapping,
 };
 use pellucid::{Algorithm, Error};
 use pellucid_keyring::policy::Policy;
-use pellucid_keyring::{CheckFound, DatabaseMemory, Keyring, Pin, DEFAULT_CERTIFICATE};
+use pellucid_keyring::{CheckFound, DatabaseMemory, Keyring, Pin, Witness, DEFAULT_CERTIFICATE};
 use pellucid_tests::container::{dek, FILE_ID};
 use x509_parser::prelude::{FromDer, X509Certificate};
 
@@ -256,6 +257,17 @@ fn keyring_files() {
         CheckFound { findings: 5, of_content: true, pages: vec![7, 8], ..CheckFound::default() };
     keyring.remember_check(&pin.path, &FILE_ID, None, &CheckFound::default(), 0x0a0b).unwrap();
     keyring.remember_check(&pin.path, &FILE_ID, None, &found, 0x0c0d).unwrap();
+    let witness = Witness {
+        path: pin.path.clone(),
+        file_id: FILE_ID,
+        fork: [7; 16],
+        header_sequence: 0x0e0f,
+        archive_sequence: 0x1011,
+        lsn: Lsn::new(0x1213, 0x1415),
+        last_set: [8; 32],
+        at: 0x1617,
+    };
+    keyring.remember_witness(&witness).unwrap();
     let id = hex(&FILE_ID);
     let pin_name = hex(&hash(b"/srv/app.db"))[..32].to_owned();
     let retired_name = hex(&RETIRED)[..32].to_owned();
@@ -266,7 +278,12 @@ fn keyring_files() {
         .map(|row| {
             let path = String::from_utf8(literal(&row[0])).unwrap();
             let name = match &path {
-                path if path.contains("/paths/") || path.contains("/checks/") => &pin_name,
+                path if ["/paths/", "/checks/", "/witnesses/"]
+                    .iter()
+                    .any(|of| path.contains(of)) =>
+                {
+                    &pin_name
+                }
                 path if path.contains("/retired/") => &retired_name,
                 _ => DEFAULT_CERTIFICATE,
             };
@@ -274,10 +291,10 @@ fn keyring_files() {
             std::fs::read(home.path().join(path)).unwrap()
         })
         .collect();
-    let [service, master, sealed_certificate, database, sealed_pin, retired, checks, settings, history, events] =
+    let [service, master, sealed_certificate, database, sealed_pin, retired, checks, sealed_witness, settings, history, events] =
         &files[..]
     else {
-        panic!("10 files")
+        panic!("11 files")
     };
     assert_eq!(service.len(), 32);
     let mode = std::fs::metadata(home.path().join("service.key")).unwrap().mode() & 0o7777;
@@ -343,6 +360,20 @@ fn keyring_files() {
     let (fields, path_at) = layout.before("the path, as the system writes it");
     assert_eq!(fields.is_without_gaps(), path_at);
     assert_eq!(&content[path_at..], b"/srv/app.db");
+
+    let content = open_file(&section, &master, 10, &pin_name, sealed_witness);
+    let layout = section.from("A witness's").table(0).with(&[]);
+    let (fields, path_at) = layout.before("the path, as the system writes it");
+    assert_eq!(fields.is_without_gaps(), path_at);
+    assert_eq!(&content[path_at..], b"/srv/app.db");
+    assert_eq!(layout.of("version, 1", &content), [1]);
+    assert_eq!(layout.of("file id", &content), FILE_ID);
+    assert_eq!(layout.of("recovery fork", &content), [7; 16]);
+    assert_eq!(layout.of("sequence of the database's header", &content), 0x0e0fu64.to_be_bytes());
+    assert_eq!(layout.of("sequence of the archive's state", &content), 0x1011u64.to_be_bytes());
+    assert_eq!(layout.of("LSN up to which", &content), Lsn::new(0x1213, 0x1415).encode());
+    assert_eq!(layout.of("SHA-256 of the manifest", &content), [8; 32]);
+    assert_eq!(layout.of("when that was", &content), 0x1617u64.to_be_bytes());
 
     section.says("`policy NAME LIMIT`");
     let content = open_file(&section, &master, 4, "settings", settings);

@@ -318,6 +318,9 @@ fn log_sector(case: &Case) -> Result<()> {
         run: case.array("run"),
         before: case.array("run-before"),
         before_ended: wal::Time::from_units(case.number("ended")),
+        epoch: case.number("epoch") as u32,
+        kept: case.number("kept") as u32,
+        has_ended: case.text("has-ended") == "yes",
     };
     assert_eq!(sector, expected);
     let by = keys.last().unwrap();
@@ -481,6 +484,15 @@ fn keyring(case: &Case) -> Result<()> {
         let damage = check.damage.unwrap();
         assert_eq!((damage.at, damage.pages), (case.number("at"), vec![3, 17]));
         assert_eq!(u64::from(damage.findings), case.number("findings"));
+    } else if path.starts_with("keyring/witnesses/") {
+        let path = std::path::Path::new(case.text("witness-path"));
+        let witness = keyring.recall_witness(path)?.unwrap();
+        assert_eq!((witness.file_id, witness.fork), (case.array("file-id"), case.array("fork")));
+        assert_eq!(
+            [witness.header_sequence, witness.archive_sequence, witness.lsn.word(), witness.at],
+            ["header-sequence", "archive-sequence", "lsn", "at"].map(|name| case.number(name))
+        );
+        assert_eq!(witness.last_set, case.array::<32>("last-set"));
     }
     Ok(())
 }

@@ -1,0 +1,156 @@
+//! Goal: what is put back to an older state is told, as far back as the chain of log backups reaches.
+//!
+//! Method: pages, the archive alone, and database, log and archive together are copied and put back later, as who owns the directory can;
+//! the keyring is out of reach. `check --against`, `backup`, `status`, `doctor` and `require=fresh` have to say so.
+
+use std::fs;
+use std::path::Path;
+
+use crate::log_backups::{count, facts, refused, second, sql};
+use crate::support::{said_with, Place, PELLUCID};
+
+/// All that lies beside the database, and itself.
+fn copy_all(place: &Place, from: &Path, to: &Path) {
+    for name in ["app.db", "app.db-wal", "app.db-shm"] {
+        let _ = fs::remove_file(to.join(name));
+        if from.join(name).exists() {
+            fs::copy(from.join(name), to.join(name)).unwrap();
+        }
+    }
+    copy_archive(place, &from.join("app.db-log"), &to.join("app.db-log"));
+}
+
+fn copy_archive(_: &Place, from: &Path, to: &Path) {
+    let _ = fs::remove_dir_all(to);
+    fs::create_dir(to).unwrap();
+    for entry in fs::read_dir(from).unwrap().map(Result::unwrap) {
+        fs::copy(entry.path(), to.join(entry.file_name())).unwrap();
+    }
+}
+
+/// A database with a full backup and two log backups. The older state of everything is in the folder `older`.
+fn begun() -> Place {
+    let place = Place::new();
+    second(&place);
+    place.pellucid(&["recovery", "app.db", "full"]).succeeded();
+    place.pellucid(&["backup", "app.db", "--to", "full.bak"]).succeeded();
+    sql(&place, "INSERT INTO t VALUES (5001, 'one');");
+    place.pellucid(&["backup", "app.db", "--log", "--to", "one.bak"]).succeeded();
+    fs::create_dir(place.path("older")).unwrap();
+    copy_all(&place, &place.path(""), &place.path("older"));
+    sql(&place, "INSERT INTO t VALUES (5002, 'two'); UPDATE t SET b = 'later' WHERE a = 3;");
+    place.pellucid(&["backup", "app.db", "--log", "--to", "two.bak"]).succeeded();
+    place
+}
+
+fn fresh(place: &Place) -> (i32, String) {
+    let mut command = place.command(PELLUCID);
+    let uri = format!("file:{}?vfs=pellucid&require=fresh", place.path("app.db").display());
+    let script = "SELECT count(*) FROM t;\n";
+    let said = said_with(command.args(["run", "--", "sqlite3", "-batch", "-bail", &uri]), script);
+    (said.code, said.all())
+}
+
+#[test]
+fn a_database_that_is_put_back_with_its_archive_is_told_by_everybody() {
+    let place = begun();
+    let media = "full.bak one.bak two.bak";
+    let found = facts(&place, &format!("check app.db --against {media}"));
+    assert_eq!(found["older_pages"], serde_json::json!([]));
+    assert_eq!(fresh(&place).0, 0, "{}", fresh(&place).1);
+    copy_all(&place, &place.path("older"), &place.path(""));
+    // Everything opens: it was all authentic then.
+    let rows: u64 = count(&place, "app.db").parse().unwrap();
+    let (code, told) = fresh(&place);
+    assert!(code != 0 && told.contains("was put back"), "{told}");
+    let status = place.pellucid(&["status", "--check", "app.db"]);
+    assert!(status.code == 4 && status.all().contains("was put back"), "{}", status.all());
+    let doctor = place.pellucid(&["doctor"]).all();
+    assert!(doctor.contains("was put back"), "{doctor}");
+    refused(&place, &format!("check app.db --against {media}"), "missing from its chain", "");
+    refused(&place, "backup app.db --log --to three.bak", "chain-broken", "missing from its chain");
+    assert!(!place.path("three.bak").exists());
+    let events = place.pellucid(&["events"]).succeeded();
+    assert!(events.contains("chain of log backups put back"), "{events}");
+    // What was lost is in the backups.
+    facts(&place, &format!("restore {media} --at last --to last.db"));
+    assert_eq!(count(&place, "last.db"), (rows + 1).to_string());
+    // Whoever accepts it as it is begins the chain anew.
+    let full = place.pellucid(&["backup", "app.db", "--to", "again.bak"]);
+    assert_eq!(full.code, 0, "{}", full.all());
+    sql(&place, "INSERT INTO t VALUES (5003, 'three');");
+    place.pellucid(&["backup", "app.db", "--log", "--to", "four.bak"]).succeeded();
+    assert_eq!(fresh(&place).0, 0, "{}", fresh(&place).1);
+    facts(&place, "restore again.bak four.bak --at last --to new.db");
+    assert_eq!(count(&place, "new.db"), (rows + 1).to_string());
+    let quiet = place.pellucid(&["status", "app.db"]).all();
+    assert!(!quiet.contains("put back"), "{quiet}");
+}
+
+/// The log has not begun anew since, so nothing but the witness knows.
+#[test]
+fn an_archive_that_is_put_back_under_a_log_that_goes_on_is_told() {
+    let place = begun();
+    copy_archive(&place, &place.path("older/app.db-log"), &place.path("app.db-log"));
+    let told = place.pellucid(&["backup", "app.db", "--log", "--to", "three.bak"]);
+    assert!(told.code == 3 && told.all().contains("missing from its chain"), "{}", told.all());
+    let full = place.pellucid(&["backup", "app.db", "--to", "again.bak"]);
+    assert_eq!(full.code, 0, "{}", full.all());
+    place.pellucid(&["backup", "app.db", "--log", "--to", "four.bak"]).succeeded();
+}
+
+#[test]
+fn a_page_that_is_put_back_is_named_and_the_backups_have_what_it_was() {
+    let place = begun();
+    let media = "full.bak one.bak two.bak";
+    sql(&place, "PRAGMA wal_checkpoint(TRUNCATE);");
+    let older = {
+        facts(&place, "restore full.bak --at last --to unused.db");
+        fs::read(place.path("older/app.db")).unwrap()
+    };
+    let newer = fs::read(place.path("app.db")).unwrap();
+    let page_bytes = sql(&place, "PRAGMA page_size;").trim().parse::<usize>().unwrap();
+    let region = newer.len() % page_bytes;
+    let region = if region == 0 { 16384 } else { region };
+    let differ: Vec<usize> = (region..older.len().min(newer.len()))
+        .step_by(page_bytes)
+        .filter(|at| older[*at..at + page_bytes] != newer[*at..at + page_bytes])
+        .filter(|at| older[*at..at + page_bytes].iter().any(|byte| *byte != 0))
+        .collect();
+    assert!(!differ.is_empty());
+    let at = *differ.last().unwrap();
+    let mut mixed = newer.clone();
+    mixed[at..at + page_bytes].copy_from_slice(&older[at..at + page_bytes]);
+    fs::write(place.path("app.db"), &mixed).unwrap();
+    let said = place.pellucid(&[
+        "--json",
+        "check",
+        "app.db",
+        "--against",
+        "full.bak",
+        "one.bak",
+        "two.bak",
+    ]);
+    assert_eq!(said.code, 3, "{}", said.all());
+    let page = (at - region) / page_bytes + 1;
+    assert!(said.all().contains(&format!("\"older_pages\":[{page}]")), "{}", said.all());
+    let shown = place.pellucid(&["check", "app.db", "--against", "full.bak", "one.bak", "two.bak"]);
+    assert!(shown.all().contains(&format!("page {page} is an older state")), "{}", shown.all());
+    facts(&place, &format!("restore {media} --at last --to last.db"));
+}
+
+#[test]
+fn who_asks_for_a_fresh_database_gets_none_without_a_witness() {
+    let place = Place::new();
+    second(&place);
+    let (code, told) = fresh(&place);
+    assert!(code != 0 && told.contains("nobody knows whether it is the newest"), "{told}");
+    place.plain("plain.db");
+    let mut command = place.command(PELLUCID);
+    let uri = format!("file:{}?vfs=pellucid&require=fresh", place.path("plain.db").display());
+    let said = said_with(
+        command.args(["run", "--", "sqlite3", "-batch", "-bail", &uri]),
+        "SELECT 1 FROM t;\n",
+    );
+    assert!(said.code != 0, "{}", said.all());
+}

@@ -1,0 +1,179 @@
+//! How far the chain of log backups of a database had come, as a witness that its storage cannot change.
+//!
+//! One file for each path. A database or an archive that knows less than its witness was put back. Layout: docs/format.md, "Keyring".
+
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use pellucid::error::{Error, Result, Subject};
+use pellucid::lsn::Lsn;
+use pellucid_files::paths::original_path;
+
+use super::pins::name_of;
+use super::sealed_file::{Kind, SealedFile};
+use super::{instance, Keyring};
+
+const VERSION: u8 = 1;
+const HEAD_BYTES: usize = 105;
+
+/// What a chain of log backups had come to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Witness {
+    /// Where the database lies: its whole path.
+    pub path: PathBuf,
+    /// Its file id.
+    pub file_id: [u8; 16],
+    /// The recovery fork of the chain.
+    pub fork: [u8; 16],
+    /// The sequence of the database's header.
+    pub header_sequence: u64,
+    /// The sequence of the archive's state.
+    pub archive_sequence: u64,
+    /// Backups have every commit up to this one.
+    pub lsn: Lsn,
+    /// SHA-256 of the manifest of the last set in the chain.
+    pub last_set: [u8; 32],
+    /// When that was, in seconds since 1970.
+    pub at: u64,
+}
+
+impl Witness {
+    /// Whether an archive knows less than the witness. One of another fork is no witness of it. An older header is known by what the
+    /// keyring has of the database.
+    pub fn is_ahead_of(&self, fork: &[u8; 16], archive_sequence: u64) -> bool {
+        self.fork == *fork && self.archive_sequence > archive_sequence
+    }
+
+    fn encode(&self) -> Vec<u8> {
+        let mut bytes = vec![VERSION];
+        bytes.extend_from_slice(&self.file_id);
+        bytes.extend_from_slice(&self.fork);
+        bytes.extend_from_slice(&self.header_sequence.to_be_bytes());
+        bytes.extend_from_slice(&self.archive_sequence.to_be_bytes());
+        bytes.extend_from_slice(&self.lsn.encode());
+        bytes.extend_from_slice(&self.last_set);
+        bytes.extend_from_slice(&self.at.to_be_bytes());
+        // Reserved.
+        bytes.extend_from_slice(&[0; 8]);
+        bytes.extend_from_slice(self.path.as_os_str().as_bytes());
+        bytes
+    }
+
+    fn decode(bytes: &[u8]) -> Option<Self> {
+        let (head, path) = bytes.split_first_chunk::<HEAD_BYTES>()?;
+        let number = |at: usize| Some(u64::from_be_bytes(*head[at..].first_chunk()?));
+        if head[0] != VERSION || head[97..] != [0; 8] {
+            return None;
+        }
+        Some(Self {
+            path: PathBuf::from(OsStr::from_bytes(path)),
+            file_id: *head[1..].first_chunk()?,
+            fork: *head[17..].first_chunk()?,
+            header_sequence: number(33)?,
+            archive_sequence: number(41)?,
+            lsn: Lsn::decode(*head[49..].first_chunk()?),
+            last_set: *head[57..].first_chunk()?,
+            at: number(89)?,
+        })
+    }
+}
+
+impl Keyring {
+    /// The witness of the database at `path`; none if no chain of log backups of it is known. Of this keyring and the machine's
+    /// that lies behind it, the one that has seen more of the same fork.
+    ///
+    /// # Errors
+    /// What is wrong with the file of it: who cannot read it does not know whether something was put back.
+    pub fn recall_witness(&self, path: &Path) -> Result<Option<Witness>> {
+        let whole = original_path(path);
+        let own = self.read_witness(&whole)?;
+        let machine = match self.behind() {
+            Some(machine) => machine.read_witness(&whole)?,
+            None => None,
+        };
+        Ok([own, machine].into_iter().flatten().max_by_key(|witness| witness.at))
+    }
+
+    /// Remembers how far a chain has come. It is on disk already: a witness is never ahead of what it tells of. Of one fork it never
+    /// goes back.
+    ///
+    /// # Errors
+    /// [`Error::Io`] if it cannot be written, or what is wrong with the one that is there.
+    pub fn remember_witness(&self, witness: &Witness) -> Result<()> {
+        let (_change, now) = self.begin_change()?;
+        let whole = original_path(&witness.path);
+        let known = now.read_witness(&whole)?.filter(|known| known.fork == witness.fork);
+        let next = match known {
+            Some(known) if known.archive_sequence > witness.archive_sequence => return Ok(()),
+            Some(known) => Witness {
+                header_sequence: known.header_sequence.max(witness.header_sequence),
+                path: whole.clone(),
+                ..witness.clone()
+            },
+            None => Witness { path: whole.clone(), ..witness.clone() },
+        };
+        instance::make_directory(&self.home.join("keyring/witnesses"))?;
+        witness_file(&self.home, &whole).replace(&now.master_key, &next.encode())
+    }
+
+    /// Forgets it: the chain of the database at `path` has ended, or was put back on purpose.
+    ///
+    /// # Errors
+    /// [`Error::Io`].
+    pub fn forget_witness(&self, path: &Path) -> Result<()> {
+        let (_change, _) = self.begin_change()?;
+        witness_file(&self.home, &original_path(path)).remove()
+    }
+
+    fn read_witness(&self, whole: &Path) -> Result<Option<Witness>> {
+        let file = witness_file(&self.home, whole);
+        let Some(bytes) = self.read(&file)? else { return Ok(None) };
+        let witness = Witness::decode(&bytes).filter(|witness| witness.path == whole);
+        witness.map(Some).ok_or_else(|| {
+            Error::corrupt(Subject::File(file.path().to_owned()), "its fields do not fit")
+        })
+    }
+}
+
+fn witness_file(home: &Path, whole: &Path) -> SealedFile {
+    let name = name_of(whole);
+    SealedFile::new(home.join("keyring/witnesses").join(&name), Kind::Witness, &name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn witness(archive_sequence: u64) -> Witness {
+        Witness {
+            path: "/srv/a.db".into(),
+            file_id: [1; 16],
+            fork: [2; 16],
+            header_sequence: 3,
+            archive_sequence,
+            lsn: Lsn::new(4, 5),
+            last_set: [6; 32],
+            at: 7,
+        }
+    }
+
+    #[test]
+    fn it_reads_back_and_nothing_else_is_taken_for_it() {
+        let bytes = witness(9).encode();
+        assert_eq!(Witness::decode(&bytes), Some(witness(9)));
+        assert_eq!(Witness::decode(&bytes[..HEAD_BYTES - 1]), None);
+        for at in std::iter::once(0).chain(97..HEAD_BYTES) {
+            let mut changed = bytes.clone();
+            changed[at] ^= 8;
+            assert_eq!(Witness::decode(&changed), None, "byte {at}");
+        }
+    }
+
+    #[test]
+    fn it_is_ahead_of_what_knows_less_of_its_fork() {
+        let known = witness(9);
+        let ahead = |fork, archive| known.is_ahead_of(&[fork; 16], archive);
+        assert!(ahead(2, 8) && !ahead(2, 9) && !ahead(2, 10) && !ahead(8, 0));
+    }
+}
