@@ -68,7 +68,11 @@ pub struct Job {
 
 /// What only a backup of the log is asked for.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct LogJob {}
+pub struct LogJob {
+    /// Leaves the log as it is, as copy-only, and makes its tail of the log and its archive alone where the database file cannot be
+    /// used.
+    pub no_truncate: bool,
+}
 
 /// The time for which the files may not be overwritten.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

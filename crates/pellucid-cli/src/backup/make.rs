@@ -84,8 +84,12 @@ pub struct BackupArgs {
     #[arg(long, num_args = 1.., value_name = "FILE", requires = "differential")]
     base: Vec<PathBuf>,
     /// Back up the log: the commits since the last log backup, for databases of the recovery models FULL and BULK_LOGGED
-    #[arg(long, conflicts_with_all = ["differential", "no_spool", "continue_after_error", "no_encryption"])]
+    #[arg(long, conflicts_with_all = ["differential", "no_spool", "no_encryption"])]
     log: bool,
+    /// Leave the log as it is, as --copy-only does, and make its tail even if the database file is gone or damaged: of
+    /// `DB-wal` and `DB-log` alone
+    #[arg(long, requires = "log")]
+    no_truncate: bool,
     /// Make a full backup that no differential is based on; with --log, one after which the next log backup has the same
     /// commits
     #[arg(long)]
@@ -117,7 +121,8 @@ pub struct BackupArgs {
     /// Do not spool the pages of a database that is not in WAL mode: read them in one transaction instead
     #[arg(long)]
     no_spool: bool,
-    /// Go on after pages that cannot be read; the set has zeros in their place and is marked as damaged
+    /// Go on after pages that cannot be read; the set has zeros in their place and is marked as damaged. With --no-truncate:
+    /// leave out commits behind a damaged place of the log
     #[arg(long)]
     continue_after_error: bool,
     /// Seconds to wait for locks of other connections
@@ -132,6 +137,13 @@ pub fn run(args: &BackupArgs, output: &Output) -> Result<ExitCode, Failure> {
             Id::BackupToTerminal,
             "a backup is not for a terminal",
             "pipe it into something: `pellucid backup app.db --to - | ssh far 'cat > app.bak'`",
+        ));
+    }
+    if args.log && args.continue_after_error && !args.no_truncate {
+        return Err(Failure::new(
+            Id::Misuse,
+            "`--continue-after-error` of a log backup goes with `--no-truncate` alone",
+            "a log backup reads no page of the database",
         ));
     }
     let job = job(args, output)?;
@@ -250,7 +262,7 @@ fn job(args: &BackupArgs, output: &Output) -> Result<Job, Failure> {
         compression,
         level,
         differential,
-        log: args.log.then(LogJob::default),
+        log: args.log.then_some(LogJob { no_truncate: args.no_truncate }),
         copy_only: args.copy_only,
         unsigned: args.unsigned,
         padded: args.padding,
@@ -275,6 +287,10 @@ fn retention(args: &BackupArgs) -> Retention {
 }
 
 fn is_sealed(args: &BackupArgs) -> Result<bool, Failure> {
+    // Only an encrypted database has a chain of log backups.
+    if args.no_truncate {
+        return Ok(true);
+    }
     let found =
         inspect(&args.database).map_err(|error| Failure::from(error).about(&args.database))?;
     Ok(matches!(found.kind, Found::Sealed(_)))

@@ -8,7 +8,7 @@
 //! is built last equals the database.
 //!
 //! `faults`: the same with each call of the archive failing, or being the last one of the program.
-//! `points`: the same with backups and restores. `busy`: nobody waits for an answer that does not change.
+//! `points`: the same with backups and restores. `tails`: the same once the database file is gone. `busy`: nobody waits for an answer that does not change.
 //!
 //! It can fail: without the question at the restart lock (`PELLUCID_SABOTAGE=log-kept`) it does.
 //!
@@ -21,6 +21,7 @@ mod chain;
 mod escapes;
 mod faults;
 mod points;
+mod tails;
 mod writer;
 
 use std::collections::BTreeMap;

@@ -14,11 +14,11 @@ use rusqlite::Connection;
 
 use super::Bench;
 
-fn files(path: PathBuf) -> Files {
+pub fn files(path: PathBuf) -> Files {
     Files { families: vec![path], mirrors: Vec::new() }
 }
 
-fn full(bench: &Bench, name: &str) -> PathBuf {
+pub fn full(bench: &Bench, name: &str) -> PathBuf {
     let path = bench.path(name);
     back_up(&Job::new(bench.database(), files(path.clone())), &mut |_| ()).unwrap();
     path
@@ -31,7 +31,7 @@ fn differential(bench: &Bench, name: &str, of: &Path) -> PathBuf {
     path
 }
 
-fn log(bench: &Bench, name: &str) -> PathBuf {
+pub fn log(bench: &Bench, name: &str) -> PathBuf {
     let path = bench.path(name);
     let job = Job::new(bench.database(), files(path.clone()));
     back_up(&Job { log: Some(LogJob::default()), ..job }, &mut |_| ()).unwrap();

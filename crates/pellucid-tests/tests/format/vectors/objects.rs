@@ -46,6 +46,7 @@ pub fn run(case: &Case) -> Result<()> {
         "log-sector" => log_sector(case),
         "archive-state" => archives::state(case),
         "archive-segment" => archives::segment(case),
+        "archive-header" => archives::header(case),
         "log-archive" => archives::archive(case),
         "header" => header(case),
         "wal" => logs::wal(case),
