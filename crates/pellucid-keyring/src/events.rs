@@ -85,6 +85,8 @@ pub enum Action {
     IndexToFile,
     /// A database got another recovery model.
     RecoveryModel,
+    /// A restore of a database ended, or left it restoring or as a standby; or a backup of its tail left it restoring.
+    Standing,
     /// A chain of log backups of a database begins.
     LogChainBegun,
     /// The chain of the event log was begun anew.
@@ -123,6 +125,7 @@ impl Action {
             Action::IndexToMemory => "index moved into memory",
             Action::IndexToFile => "index moved into the file",
             Action::RecoveryModel => "recovery model set",
+            Action::Standing => "restore state set",
             Action::LogChainBegun => "chain of log backups begun",
             Action::Restarted => "restarted",
         }

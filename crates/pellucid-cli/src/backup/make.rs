@@ -7,6 +7,7 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use clap::Args;
+use pellucid::header::Standing;
 use pellucid::media::{Compression, Kind};
 use pellucid::shown::Shown;
 use pellucid::{message, Algorithm, Error, Subject};
@@ -90,6 +91,9 @@ pub struct BackupArgs {
     /// `DB-wal` and `DB-log` alone
     #[arg(long, requires = "log")]
     no_truncate: bool,
+    /// Take the tail: nobody opens or writes the database behind it, until a restore or `restore --recovery` ends that
+    #[arg(long, requires = "log", conflicts_with = "copy_only")]
+    no_recovery: bool,
     /// Make a full backup that no differential is based on; with --log, one after which the next log backup has the same
     /// commits
     #[arg(long)]
@@ -262,7 +266,10 @@ fn job(args: &BackupArgs, output: &Output) -> Result<Job, Failure> {
         compression,
         level,
         differential,
-        log: args.log.then_some(LogJob { no_truncate: args.no_truncate }),
+        log: args.log.then_some(LogJob {
+            no_truncate: args.no_truncate,
+            leave: if args.no_recovery { Standing::Restoring } else { Standing::Online },
+        }),
         copy_only: args.copy_only,
         unsigned: args.unsigned,
         padded: args.padding,
@@ -372,6 +379,12 @@ fn tell(job: &Job, done: &Done, took: Duration, output: &Output) {
         output.line(
             "It is not signed, because these media are of version 1: new media (`--format`, or another name) have \
              signatures, and 0.1.0 does not read them.",
+        );
+    }
+    if header.version2.and_then(|own| own.log).is_some_and(|log| log.tail) {
+        output.line(
+            "Behind it the database is restoring: nobody opens or writes it before `pellucid restore --recovery` or another \
+             restore.",
         );
     }
     if let Some(held) = done.held {

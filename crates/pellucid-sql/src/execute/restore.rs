@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use pellucid::header::Standing;
 use pellucid::media::{Description, Kind, SetHeader};
 use pellucid::shown::Shown;
 use pellucid::{Algorithm, Error};
@@ -255,6 +256,7 @@ impl Session {
             allow_clear: false,
             allow_unsigned: false,
             replace: options.has(RestoreFlag::Replace) || restoring,
+            leave: Standing::Online,
             timeout: WAIT,
             workers: pellucid_backup::job::processors(),
         };

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
+use pellucid::header::Standing;
 use pellucid::lsn::Lsn;
 use pellucid::media::{Description, Kind, LogCommit};
 use pellucid::{Algorithm, Error, Subject};
@@ -195,6 +196,7 @@ impl Session {
             allow_clear: false,
             allow_unsigned: false,
             replace: true,
+            leave: Standing::Online,
             timeout: WAIT,
             workers: processors(),
         };

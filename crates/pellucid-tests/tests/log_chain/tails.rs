@@ -19,7 +19,7 @@ fn tail(bench: &Bench, name: &str, go_on: bool) -> Result<(PathBuf, Done), Strin
     let path = bench.path(name);
     let job = Job::new(bench.database(), files(path.clone()));
     let job = Job {
-        log: Some(LogJob { no_truncate: true }),
+        log: Some(LogJob { no_truncate: true, ..LogJob::default() }),
         continue_after_error: go_on,
         timeout: Duration::from_secs(60),
         ..job
@@ -96,6 +96,9 @@ fn a_tail_has_every_commit_of_killed_writers_once_the_database_file_is_gone() {
             std::thread::sleep(Duration::from_millis(60 + random.below(150u64)));
             writers.collect(&mut acknowledged);
             if mode == "wal" && round == 6 {
+                while !writers.children.is_empty() {
+                    writers.end(0, &mut acknowledged);
+                }
                 scan::rekey(&bench.database(), None).unwrap();
             }
             if !writers.children.is_empty() {

@@ -3,11 +3,12 @@
 use std::path::Path;
 
 use pellucid::clock::now_micros;
-use pellucid::header::RecoveryModel;
+use pellucid::header::{RecoveryModel, Standing};
 use pellucid::media::{ChainPlace, Kind, LogCommit, LogFacts, MediaVersion, Version2};
 use pellucid::shown::Shown;
 use pellucid::{message, Error, Result as Outcome, Subject};
 use pellucid_engine::log_chain::{model_of, of_version_1, KeptLog, Tail};
+use pellucid_engine::standing;
 use pellucid_files::paths::full_name;
 use pellucid_host::DatabaseError;
 use pellucid_keyring::{Action, Event};
@@ -32,6 +33,37 @@ pub(super) fn back_up_log(
     log: &LogJob,
     progress: &mut dyn FnMut(&Progress),
 ) -> Result<Done, JobError> {
+    if log.leave == Standing::Online {
+        return make(job, log, progress);
+    }
+    let mut made = None;
+    // Whoever commits waits for the set, and finds the database closed behind it.
+    let left = standing::change(&job.database, log.leave, || {
+        let done = make(job, log, progress);
+        let failed = done.is_err();
+        made = Some(done);
+        match failed {
+            true => {
+                Err(Error::misuse(Subject::File(job.database.clone()), "no tail was made").into())
+            }
+            false => Ok(()),
+        }
+    });
+    match (made, left) {
+        (Some(done), Ok(_)) => done,
+        (Some(Ok(_)), Err(error)) | (None, Err(error)) if !log.no_truncate => Err(error.into()),
+        (Some(Err(error)), Err(_)) => Err(error),
+        // Its file is gone: nobody commits.
+        (_, Err(_)) => make(job, log, progress),
+        (None, Ok(_)) => Err(Error::misuse(
+            Subject::File(job.database.clone()),
+            format!("it is {} already: `pellucid restore --recovery` ends that", log.leave.name()),
+        )
+        .into()),
+    }
+}
+
+fn make(job: &Job, log: &LogJob, progress: &mut dyn FnMut(&Progress)) -> Result<Done, JobError> {
     let credentials = Credentials::gather(&Request::default())?;
     let media_header = new_media(job, true, MediaVersion::Two)?;
     media_header.encode()?;
@@ -64,7 +96,7 @@ pub(super) fn back_up_log(
     }
     // Before the protectors are made: the header's bytes are bound to nothing of it.
     let (place, mut facts) = place_of(&kept);
-    facts.gap = told.has_gap;
+    (facts.tail, facts.gap) = (log.leave != Standing::Online, told.has_gap);
     let keys = seal(&mut header, job.algorithm, &job.protections, Some(&source), &credentials)?;
     Event::new(Action::BackedUp, "log").of(full_name(&database)).record_here()?;
     let description = description(job);
