@@ -91,7 +91,7 @@ pub struct BackupArgs {
     /// `DB-wal` and `DB-log` alone
     #[arg(long, requires = "log")]
     no_truncate: bool,
-    /// Take the tail: nobody opens or writes the database behind it, until a restore or `restore --recovery` ends that
+    /// Take the tail: nobody opens or writes the database behind it, until a restore or `restore --online` ends that
     #[arg(long, requires = "log", conflicts_with = "copy_only")]
     no_recovery: bool,
     /// Make a full backup that no differential is based on; with --log, one after which the next log backup has the same
@@ -383,7 +383,7 @@ fn tell(job: &Job, done: &Done, took: Duration, output: &Output) {
     }
     if header.version2.and_then(|own| own.log).is_some_and(|log| log.tail) {
         output.line(
-            "Behind it the database is restoring: nobody opens or writes it before `pellucid restore --recovery` or another \
+            "Behind it the database is restoring: nobody opens or writes it before `pellucid restore --online` or another \
              restore.",
         );
     }

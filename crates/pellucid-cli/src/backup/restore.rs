@@ -27,7 +27,7 @@ use crate::output::{bytes, seconds, Failure, Id, Output, Unit};
 )]
 pub struct RestoreArgs {
     /// Files of the backup, one for each stripe; `-` is standard input
-    #[arg(required_unless_present = "recovery", value_name = "MEDIA")]
+    #[arg(required_unless_present = "online", value_name = "MEDIA")]
     media: Vec<PathBuf>,
     /// Database to create
     #[arg(long, value_name = "DB")]
@@ -68,15 +68,15 @@ pub struct RestoreArgs {
     /// Replace the content of an existing database, which programs may have open; its old content is lost
     #[arg(long)]
     replace: bool,
-    /// Leave the database restoring: nobody reads or writes it before the next restore to it, or `--recovery`
+    /// Leave the database restoring: nobody reads or writes it before the next restore to it, or `--online`
     #[arg(long, conflicts_with_all = ["page", "decrypted"])]
     no_recovery: bool,
-    /// Leave the database as a standby: programs read it, and only the next restore to it changes it, or `--recovery`
+    /// Leave the database as a standby: programs read it, and only the next restore to it changes it, or `--online`
     #[arg(long, conflicts_with_all = ["page", "decrypted", "no_recovery"])]
     standby: bool,
     /// End a restore: the database that is restoring, or a standby, becomes one like any other. Takes no media
     #[arg(long, conflicts_with_all = ["media", "position", "at", "base", "certificate", "decrypted", "replace", "page", "no_recovery", "standby"])]
-    recovery: bool,
+    online: bool,
     /// Seconds to wait for locks of programs that have the database open
     #[arg(long, default_value_t = 10, value_name = "SECONDS")]
     timeout: u64,
@@ -107,7 +107,7 @@ pub fn run(args: &RestoreArgs, output: &Output) -> Result<ExitCode, Failure> {
     if !args.page.is_empty() {
         return mend_pages(args, output);
     }
-    if args.recovery {
+    if args.online {
         return recover(args, output);
     }
     let job = Restoring {
@@ -161,10 +161,10 @@ pub fn run(args: &RestoreArgs, output: &Output) -> Result<ExitCode, Failure> {
     match job.leave {
         Standing::Online => {}
         Standing::Restoring => output.line(
-            "It is restoring: nobody reads or writes it before the next restore, or `--recovery`.",
+            "It is restoring: nobody reads or writes it before the next restore, or `--online`.",
         ),
         Standing::Standby => output
-            .line("It is a standby: it is read, and the next restore or `--recovery` ends that."),
+            .line("It is a standby: it is read, and the next restore or `--online` ends that."),
     }
     if let Some((lsn, time)) = done.reached {
         output.line(format!("Its last commit is LSN {lsn} of {}.", shown_moment(time)));

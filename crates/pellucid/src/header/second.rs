@@ -217,9 +217,7 @@ impl Second {
 fn refused(why: &str) -> Error {
     Error::unsupported(
         Subject::Container,
-        format!(
-            "it {why}: `pellucid restore --recovery --to DB` makes it a database like any other"
-        ),
+        format!("it {why}: `pellucid restore --online --to DB` makes it a database like any other"),
     )
 }
 

@@ -57,7 +57,7 @@ pub(super) fn back_up_log(
         (_, Err(_)) => make(job, log, progress),
         (None, Ok(_)) => Err(Error::misuse(
             Subject::File(job.database.clone()),
-            format!("it is {} already: `pellucid restore --recovery` ends that", log.leave.name()),
+            format!("it is {} already: `pellucid restore --online` ends that", log.leave.name()),
         )
         .into()),
     }
