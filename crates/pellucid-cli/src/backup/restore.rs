@@ -5,11 +5,13 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use clap::Args;
-use pellucid::header::Standing;
+use pellucid::header::{Standing, REGION_BYTES};
 use pellucid::shown::Shown;
 use pellucid::{message, Algorithm};
 use pellucid_backup::job::{mend, processors, restore, shown_moment, Mending, Point, Restoring};
+use pellucid_engine::inspect::{inspect, Kind as Found};
 use pellucid_engine::standing;
+use pellucid_files::paths::look;
 use pellucid_host::DatabaseError;
 
 use super::{about_media, point, rate, signed_by};
@@ -212,12 +214,22 @@ fn in_words(sets: &[String]) -> String {
 
 /// Ends a restore.
 fn recover(args: &RestoreArgs, output: &Output) -> Result<ExitCode, Failure> {
-    let ended = standing::change(&args.to, Standing::Online, || Ok(()));
-    let ended = ended.map_err(|error| Failure::from(error).about(&args.to))?;
+    let started = Instant::now();
+    let failed = |error: DatabaseError| Failure::from(error).about(&args.to);
+    let ended = standing::change(&args.to, Standing::Online, || Ok(())).map_err(failed)?;
+    let found = inspect(&args.to).map_err(|error| failed(error.into()))?;
+    let page_size = match &found.kind {
+        Found::Sealed(sealed) => sealed.header.page_size,
+        _ => 0,
+    };
+    let size = look(&args.to).map_or(0, |file| file.len()).saturating_sub(REGION_BYTES);
     let said = if ended { "recovered" } else { "it was neither restoring nor a standby" };
     output.line(format!("{}: {said}", args.to.shown()));
     output.facts(&serde_json::json!({
         "database": crate::output::name(&args.to), "recovered": ended, "standing": Standing::Online.name(),
+        "state": "encrypted", "replaced": false, "sets": [], "damaged_pages": [],
+        "page_size": page_size, "pages": size.checked_div(page_size.into()), "bytes": size,
+        "seconds": started.elapsed().as_secs_f64(),
     }));
     Ok(ExitCode::SUCCESS)
 }
