@@ -110,7 +110,7 @@ impl Archive {
         let state = folder.open_to_write(OsStr::new(STATE)).map_err(io)?;
         let of = match beside.look(&name_of(database)) {
             // The archive outlives its database.
-            Err(error) if error.kind() == io::ErrorKind::NotFound => state.metadata(),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => File::metadata(&state),
             found => found,
         };
         let of = of.map_err(io)?;
