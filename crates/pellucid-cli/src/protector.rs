@@ -57,7 +57,7 @@ struct NewProtector {
     /// Certificate of the keyring to add
     #[arg(long, value_name = "NAME")]
     certificate: Option<String>,
-    /// Certificate of the keyring that opens the database only with `--recovery`; its private key may be elsewhere
+    /// Certificate of the keyring that opens the database only with `--online`; its private key may be elsewhere
     #[arg(long, value_name = "NAME")]
     recovery_certificate: Option<String>,
     /// File with the raw key to add: 32 bytes or 64 hexadecimal digits

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
-use pellucid::header::{Header, RecoveryModel};
+use pellucid::header::{Header, RecoveryModel, Standing};
 use pellucid::shown::Shown;
 use pellucid_engine::log_chain::{chain_of, model_of, of_version_1, set_model};
 use pellucid_files::paths::{beside, look_at_name};
@@ -83,6 +83,10 @@ const LARGE_LOG_BYTES: u64 = 128 << 20;
 
 /// What is wrong with the chain of log backups of a database, and what to do. It is seen without a key.
 pub fn trouble(found: &Path, header: &Header) -> Option<(String, &'static str)> {
+    if header.standing() == Standing::Restoring {
+        let told = format!("`{}`: it is restoring: nobody reads or writes it", found.shown());
+        return Some((told, "finish the restore, or `pellucid restore --online --to DB`"));
+    }
     chain_of(header)?;
     let (shown, archive) = (found.shown(), log_archive::path_of(found));
     if let Err(error) = look_at_name(&archive.join("state")) {

@@ -19,6 +19,8 @@ use pellucid_vfs::seal_request::{later_sequence, remember};
 
 /// The URI parameters of a header change. It may give a database under a retired key a new one.
 const AS_CHANGE: &str = "vfs=pellucid&require=container&pellucid_renew=1";
+/// The same, of a database that the marks of a restore keep everybody else out of.
+const AS_RECOVERY: &str = "vfs=pellucid&require=container&pellucid_renew=1&pellucid_recover=1";
 /// How long to wait for the locks of a header change, which are held for a short moment.
 pub const TIMEOUT: Duration = Duration::from_secs(20);
 /// The pause between two looks whether a checkpoint is over.
@@ -61,10 +63,31 @@ pub fn change(
 /// As [`change`].
 pub fn change_in(
     path: &Path,
+    make: impl FnMut(&Container, &Header, &ContainerKeys) -> Result<Option<Next>>,
+    commit: impl FnOnce(&Handle<'_>, &mut Header) -> std::result::Result<(), DatabaseError>,
+) -> std::result::Result<Header, DatabaseError> {
+    change_by(path, AS_CHANGE, make, commit)
+}
+
+/// Like [`change_in`], of a database that is being restored or a standby, too.
+///
+/// # Errors
+/// As [`change`].
+pub fn recover_in(
+    path: &Path,
+    make: impl FnMut(&Container, &Header, &ContainerKeys) -> Result<Option<Next>>,
+    commit: impl FnOnce(&Handle<'_>, &mut Header) -> std::result::Result<(), DatabaseError>,
+) -> std::result::Result<Header, DatabaseError> {
+    change_by(path, AS_RECOVERY, make, commit)
+}
+
+fn change_by(
+    path: &Path,
+    parameters: &str,
     mut make: impl FnMut(&Container, &Header, &ContainerKeys) -> Result<Option<Next>>,
     commit: impl FnOnce(&Handle<'_>, &mut Header) -> std::result::Result<(), DatabaseError>,
 ) -> std::result::Result<Header, DatabaseError> {
-    let handle = Handle::open(path, &uri(path, AS_CHANGE), ffi::OPEN_READWRITE)?;
+    let handle = Handle::open(path, &uri(path, parameters), ffi::OPEN_READWRITE)?;
     handle.busy_timeout(TIMEOUT.as_millis() as std::ffi::c_int);
     // The first statement reads the header and rolls back an interrupted transaction.
     handle.run("SELECT 1 FROM sqlite_schema")?;
@@ -76,6 +99,9 @@ pub fn change_in(
         let header = container.header().ok_or(failed(Code(ffi::IOERR)))?;
         let keys = container.keys().map_err(failed)?;
         header.flags.check_writable(Subject::File(path.to_owned()))?;
+        if parameters == AS_CHANGE {
+            header.check_writable()?;
+        }
         let Some(next) = make(&container, &header, &keys)? else { return Ok(header) };
         // This is EXCLUSIVE in rollback mode, and the write lock in WAL mode; the checkpoint lock
         // is taken below.

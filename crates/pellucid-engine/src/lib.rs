@@ -54,6 +54,7 @@ pub mod look;
 pub mod page_source;
 pub mod protectors;
 pub mod scan;
+pub mod standing;
 mod units;
 pub mod version;
 pub mod views;

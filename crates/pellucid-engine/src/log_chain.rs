@@ -2,6 +2,7 @@
 //! backed up yet.
 
 mod kept;
+mod tail;
 
 use std::path::Path;
 use std::time::Duration;
@@ -15,7 +16,7 @@ use pellucid::shown::Shown;
 use pellucid::wal::FRAME_HEADER_BYTES;
 use pellucid::{Error, Subject};
 use pellucid_files::paths::{full_name, resolved};
-use pellucid_host::code::note;
+use pellucid_host::code::{note, Code};
 use pellucid_host::connection::{uri, Handle};
 use pellucid_host::{ffi, DatabaseError};
 use pellucid_keyring::{Action, Event, Witness};
@@ -26,6 +27,7 @@ use pellucid_vfs::{opened, witness};
 use crate::header_change;
 
 pub use kept::{Commit, KeptLog, Version};
+pub use tail::Tail;
 
 /// How long the first state of an archive waits for whoever changes the one that is there.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -219,10 +221,33 @@ pub fn has_base(
     }
     (state.has_base, state.base, state.last_set) = (true, last, set);
     let state = locked.write(&state, &keys)?;
+    drop(locked);
     if let Some(header) = container.header() {
         remember(container.path(), &header, &state);
     }
-    Ok(())
+    mend_header_copy(&handle, &container, &archive)
+}
+
+/// Gives the archive the present header where a change of it could not be written there. No header change is under way
+/// meanwhile.
+fn mend_header_copy(
+    handle: &Handle<'_>,
+    container: &Container,
+    archive: &Archive,
+) -> Result<(), DatabaseError> {
+    let present = || {
+        let failed = |code| header_change::cannot_write(container.path(), code);
+        let keys = container.keys().map_err(failed)?;
+        let header = container.header().ok_or(failed(Code(ffi::IOERR)))?;
+        Ok::<_, DatabaseError>(header.encode(keys.header_key())?)
+    };
+    if matches!(archive.header_copy(), Ok(Some(copy)) if copy == present()?) {
+        return Ok(());
+    }
+    handle.begin("BEGIN IMMEDIATE", PATIENCE)?;
+    let kept = present().and_then(|copy| Ok(log_archive::keep_header(container.path(), &copy)?));
+    handle.run("ROLLBACK")?;
+    kept
 }
 
 /// Seals what the archive has under an older key anew, so that nothing of it needs that key.

@@ -85,6 +85,8 @@ pub enum Action {
     IndexToFile,
     /// A database got another recovery model.
     RecoveryModel,
+    /// A restore of a database ended, or left it restoring or as a standby; or a backup of its tail left it restoring.
+    Standing,
     /// A chain of log backups of a database begins.
     LogChainBegun,
     /// The archive of a chain of log backups knows less than the keyring: it was put back.
@@ -125,6 +127,7 @@ impl Action {
             Action::IndexToMemory => "index moved into memory",
             Action::IndexToFile => "index moved into the file",
             Action::RecoveryModel => "recovery model set",
+            Action::Standing => "restore state set",
             Action::LogChainBegun => "chain of log backups begun",
             Action::LogChainPutBack => "chain of log backups put back",
             Action::Restarted => "restarted",

@@ -273,7 +273,11 @@ impl Container {
     /// # Errors
     /// `SQLITE_READONLY` after a line in the log that names the unknown flag, or the reason.
     pub fn check_writable(&self) -> Outcome<()> {
-        let checked = self.state.borrow().header.as_ref().map_or(Ok(()), Header::check_writable);
+        let check = |header: &Header| match self.expected.obeys_marks() {
+            true => header.check_writable(),
+            false => header.flags.check_writable(Subject::Container),
+        };
+        let checked = self.state.borrow().header.as_ref().map_or(Ok(()), check);
         let forbidden = || match self.state.borrow().forbidden {
             Some(why) => Err(Error::misuse(Subject::Container, why)),
             None => Ok(()),

@@ -6,6 +6,8 @@
 //! The order of each change: the frames and their sync, the folder's sync, then the state and its sync. So a crash leaves
 //! frames that are kept twice, and never some that are kept nowhere.
 
+mod header;
+
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -29,9 +31,12 @@ use pellucid_host::byte_lock;
 use pellucid_host::folder::{give, name_of, Folder};
 use pellucid_host::patience::Patience;
 
+pub use header::keep_header;
+
 /// The name behind the database's.
 const SUFFIX: &str = "-log";
 const STATE: &str = "state";
+const HEADER: &str = "header";
 /// The end of the name of frames that are being written.
 const UNFINISHED: &str = ".new";
 /// Whoever changes the state holds this byte of its file, whoever makes a log backup the next one.
@@ -75,6 +80,7 @@ pub fn remove(database: &Path) -> Result<()> {
     let locked = archive.lock(PATIENCE)?;
     for name in archive.folder.names().map_err(io)? {
         let is_own = name == STATE
+            || name == HEADER
             || name.as_bytes().ends_with(UNFINISHED.as_bytes())
             || name.to_str().is_some_and(|name| Segment::of_file_name(name).is_some());
         if is_own {
@@ -102,7 +108,12 @@ impl Archive {
         let beside = Folder::of(&path).map_err(io)?;
         let folder = beside.folder(&name_of(&path)).map_err(io)?;
         let state = folder.open_to_write(OsStr::new(STATE)).map_err(io)?;
-        let of = beside.look(&name_of(database)).map_err(io)?;
+        let of = match beside.look(&name_of(database)) {
+            // The archive outlives its database.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => File::metadata(&state),
+            found => found,
+        };
+        let of = of.map_err(io)?;
         Ok(Self { folder, path, state, owner: (of.uid(), of.gid()), mode: of.mode() & 0o666 })
     }
 
@@ -330,21 +341,11 @@ impl Locked<'_> {
         frame_bytes: usize,
         mut read: impl FnMut(&mut Vec<u8>) -> Result<()>,
     ) -> Result<()> {
-        let mut random = [0; 8];
-        fill_random(&mut random)?;
-        let unfinished = format!("{}{UNFINISHED}", pellucid::hash::hex(&random));
-        let folder = &self.archive.folder;
-        let name = self.archive.path.join(segment.file_name());
-        let io = |error| Error::io(Subject::File(name.clone()), error);
-        let mut write = || {
-            let file = folder.create(OsStr::new(&unfinished)).map_err(io)?;
-            // A member of a group that shares the database cannot give the file away, and need not.
-            let Archive { owner, mode, .. } = self.archive;
-            if give(&file, *owner, *mode).is_err() {
-                let own = file.metadata().map_err(io)?;
-                give(&file, (own.uid(), owner.1), *mode).map_err(io)?;
-            }
-            (&file).write_all(&[0; SEGMENT_HEAD_BYTES]).map_err(io)?;
+        let name = segment.file_name();
+        let io = |error| Error::io(Subject::File(self.archive.path.join(&name)), error);
+        self.put(&name, |file| {
+            let mut file = file;
+            file.write_all(&[0; SEGMENT_HEAD_BYTES]).map_err(io)?;
             let (mut frames, mut count, mut tails) = (Vec::new(), 0, Sha256::new());
             loop {
                 frames.clear();
@@ -356,17 +357,34 @@ impl Locked<'_> {
                     tails.update(&frame[frame_bytes - TAIL_BYTES..]);
                     count += 1;
                 }
-                (&file).write_all(&frames).map_err(io)?;
+                file.write_all(&frames).map_err(io)?;
             }
             let head = Segment { count, tails: tails.finish(), ..*segment };
-            file.write_all_at(&head.encode(keys.header_key()), 0).map_err(io)?;
+            file.write_all_at(&head.encode(keys.header_key()), 0).map_err(io)
+        })
+    }
+
+    /// Makes the file `name`, or another one in its place. It is on disk with its name when this returns.
+    fn put(&self, name: &str, write: impl FnOnce(&File) -> Result<()>) -> Result<()> {
+        let mut random = [0; 8];
+        fill_random(&mut random)?;
+        let unfinished = format!("{}{UNFINISHED}", pellucid::hash::hex(&random));
+        let folder = &self.archive.folder;
+        let io = |error| Error::io(Subject::File(self.archive.path.join(name)), error);
+        let put = || {
+            let file = folder.create(OsStr::new(&unfinished)).map_err(io)?;
+            // A member of a group that shares the database cannot give the file away, and need not.
+            let Archive { owner, mode, .. } = self.archive;
+            if give(&file, *owner, *mode).is_err() {
+                let own = file.metadata().map_err(io)?;
+                give(&file, (own.uid(), owner.1), *mode).map_err(io)?;
+            }
+            write(&file)?;
             file.sync_data().map_err(io)?;
-            folder
-                .rename(OsStr::new(&unfinished), OsStr::new(&segment.file_name()), &file)
-                .map_err(io)?;
+            folder.rename(OsStr::new(&unfinished), OsStr::new(name), &file).map_err(io)?;
             folder.sync().map_err(io)
         };
-        let written = write();
+        let written = put();
         if written.is_err() {
             let _ = folder.remove_name(OsStr::new(&unfinished));
         }

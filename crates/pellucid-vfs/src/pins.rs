@@ -65,6 +65,8 @@ pub struct Expectation {
     strict_log: bool,
     /// The connection is a rekey's, which may begin under a retired key.
     may_renew: bool,
+    /// The connection ends a restore.
+    may_recover: bool,
 }
 
 impl Expectation {
@@ -74,8 +76,9 @@ impl Expectation {
     /// [`Error::Misuse`] for a file id that is none, and for an instance that others could exchange.
     pub(crate) fn of_connection(path: &Path, request: &Request) -> Result<Self> {
         let (strict_log, may_renew) = (request.strict_log, request.renew);
+        let may_recover = request.recover;
         if request.copy || request.plain || request.accept {
-            return Ok(Self { strict_log, may_renew: true, ..Self::default() });
+            return Ok(Self { strict_log, may_renew: true, may_recover, ..Self::default() });
         }
         let mut ids = Vec::new();
         let variable = std::env::var_os("PELLUCID_PIN").unwrap_or_default();
@@ -89,7 +92,13 @@ impl Expectation {
             }
         }
         let (names, homes) = (Names::of_connection(path), Keyring::all_homes()?);
-        Ok(Self { names, ids, require: request.require_sealed, homes, strict_log, may_renew })
+        let require = request.require_sealed;
+        Ok(Self { names, ids, require, homes, strict_log, may_renew, may_recover })
+    }
+
+    /// Whether the marks of a restore keep the connection out.
+    pub(crate) fn obeys_marks(&self) -> bool {
+        !self.may_recover
     }
 
     /// What the keyring expects at `path`, by whichever of its names, for a program that looks at it.

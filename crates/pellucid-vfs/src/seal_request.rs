@@ -78,6 +78,8 @@ pub struct Request {
     pub accept: bool,
     /// `pellucid_renew=1`: the connection gives a database under a retired key a new one.
     pub renew: bool,
+    /// `pellucid_recover=1`: the connection ends a restore, so that the marks of the header do not keep it out.
+    pub recover: bool,
     /// The copy's pages are in clear, whatever the environment says.
     pub plain: bool,
     /// `PELLUCID_ENCRYPT_NEW=1`: a new database is sealed under what the environment names.

@@ -192,6 +192,7 @@ unsafe fn request_of(name: *const c_char) -> Request {
             || flag("PELLUCID_STRICT_LOG"),
         accept: string(c"pellucid_accept").is_some(),
         renew: string(c"pellucid_renew").is_some(),
+        recover: string(c"pellucid_recover").is_some(),
         plain: false,
         encrypt_new: flag("PELLUCID_ENCRYPT_NEW"),
         seal_new: string(c"encrypt_new").is_some_and(|value| value == "1"),

@@ -17,7 +17,7 @@ use crate::flags::{check_zeros, Flags, FLAGS_BYTES};
 use crate::keys::HeaderKey;
 use crate::scan::{self, Scan};
 pub use dates::Dates;
-pub use second::{RecoveryModel, Second};
+pub use second::{RecoveryModel, Second, Standing};
 pub use state::EncryptionState;
 
 /// Bytes before the first page.
@@ -121,7 +121,12 @@ impl Header {
         }
     }
 
-    /// Refuses a database that this version may not read.
+    /// Who may open the database.
+    pub fn standing(&self) -> Standing {
+        self.second.as_ref().map_or(Standing::Online, Second::standing)
+    }
+
+    /// Refuses a database that nobody may read now.
     ///
     /// # Errors
     /// [`Error::Unsupported`], as [`Second::check_readable`].
@@ -129,7 +134,7 @@ impl Header {
         self.second.as_ref().map_or(Ok(()), Second::check_readable)
     }
 
-    /// Refuses a database that this version may read and not write.
+    /// Refuses a database that may be read and not written.
     ///
     /// # Errors
     /// [`Error::Unsupported`], as [`Flags::check_writable`] and [`Second::check_writable`].
@@ -202,7 +207,7 @@ impl Header {
     /// [`Error::LimitReached`] if DEKs and protectors do not fit. [`Error::Unsupported`] if only a
     /// newer version may write this header.
     pub fn encode(&self, key: &HeaderKey) -> Result<Box<[u8; COPY_BYTES]>> {
-        self.check_writable()?;
+        self.flags.check_writable(Subject::Container)?;
         let body = self.encode_body()?;
         let mut copy = Box::new([0u8; COPY_BYTES]);
         copy[..body.len()].copy_from_slice(&body);

@@ -2,8 +2,10 @@
 //!
 //! Layout: docs/format.md, "Log archive".
 
+mod header;
 mod segment;
 mod state;
 
+pub use header::check_header;
 pub use segment::{Segment, SEGMENT_HEAD_BYTES};
 pub use state::{ArchiveState, LogRun, ARCHIVE_SECTORS, ARCHIVE_SECTOR_BYTES};

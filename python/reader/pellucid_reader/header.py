@@ -144,7 +144,7 @@ class Header:
     def check_readable(self) -> None:
         """What is read-only is nothing to a reader."""
         if self.second and Marks.RESTORING in self.second.marks:
-            raise Unsupported(f"header copy {self.copy}: the database is being restored, which needs a newer version")
+            raise Unsupported(f"header copy {self.copy}: the database is being restored, and nobody reads it before that has ended")
 
     def keys_fit_state(self) -> bool:
         """Plain units only where that is what the state says."""

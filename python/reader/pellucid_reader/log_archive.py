@@ -9,7 +9,9 @@ from dataclasses import dataclass
 
 from .errors import Corrupt, Unauthentic, Unsupported
 from .flags import check_zeros
+from .header import Header, Marks, RecoveryModel, parse_header
 from .log_end import RUN_OFFSET, stamp_of
+from .log_sector import header_keys
 from .unit import TAIL_BYTES, Opener
 from .wal import FRAME_HEADER_BYTES, HEADER_BYTES, open_frame
 
@@ -178,6 +180,19 @@ def check_owner(state: ArchiveState, file_ids: Iterable[bytes], fork: bytes) -> 
     """`file_ids` are those of the header, `fork` is its recovery fork."""
     if state.file_id not in file_ids or state.fork != fork:
         raise Unauthentic("log archive: of another database, or of another recovery fork")
+
+
+def parse_header_copy(raw: bytes, dek: bytes, sectors: Iterable[bytes]) -> tuple[Header, ArchiveState]:
+    """The file `header`, under its DEK, and the state that it belongs to."""
+    header = parse_header(raw, 0)
+    opener = header.opener(dek)
+    state = parse_state(sectors, header_keys(opener))
+    second = header.second
+    has_chain = second is not None and Marks.CHAIN in second.marks and second.model != RecoveryModel.SIMPLE
+    if second is None or not has_chain:
+        raise Unauthentic("log archive: its copy of the header has no chain of log backups")
+    check_owner(state, [header.file_id, *([header.older_id] if header.older_id else [])], second.fork)
+    return header, state
 
 
 def way(state: ArchiveState, segments: Iterable[Segment]) -> tuple[Lsn, list[tuple[Segment, int]]]:

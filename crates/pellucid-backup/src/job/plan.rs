@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use pellucid::header::Standing;
 use pellucid::media::{Compression, ServerFacts};
 use pellucid::{message, Algorithm, Error, Result};
 use pellucid_keyring::Keyring;
@@ -68,7 +69,13 @@ pub struct Job {
 
 /// What only a backup of the log is asked for.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct LogJob {}
+pub struct LogJob {
+    /// Leaves the log as it is, as copy-only, and makes its tail of the log and its archive alone where the database file cannot be
+    /// used.
+    pub no_truncate: bool,
+    /// Takes the tail: behind it nobody commits, because the database gets this standing.
+    pub leave: Standing,
+}
 
 /// The time for which the files may not be overwritten.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

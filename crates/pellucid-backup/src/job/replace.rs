@@ -8,6 +8,7 @@
 use std::path::Path;
 use std::time::Duration;
 
+use pellucid::header::Standing;
 use pellucid::keys::ContainerKeys;
 use pellucid::media::{Description, SetHeader};
 use pellucid::message;
@@ -61,7 +62,7 @@ pub fn check(
     decrypted: bool,
 ) -> std::result::Result<Option<[u8; 16]>, DatabaseError> {
     let found = inspect(to)?.kind;
-    if !replace {
+    if !replace && !goes_on(to, &found, incoming) {
         let message = match &found {
             Found::Empty | Found::NotADatabase => message::FILE_IN_THE_WAY,
             found if is_same(to, found, incoming) => message::TAIL_NOT_BACKED_UP,
@@ -86,6 +87,15 @@ pub fn check(
         .into());
     }
     Ok(Some(sealed.header.file_id))
+}
+
+/// Whether a restore of the database at `to` is under way, which this one goes on with: its own, or one that a backup of its tail
+/// has begun.
+fn goes_on(to: &Path, found: &Found, incoming: &Incoming<'_>) -> bool {
+    let Found::Sealed(sealed) = found else { return false };
+    let header = &sealed.header;
+    let had_chain = header.second.as_ref().is_some_and(|second| second.has_chain);
+    header.standing() != Standing::Online && (!had_chain || is_same(to, found, incoming))
 }
 
 /// Whether the set was made of the database at `to`.
@@ -123,7 +133,7 @@ pub fn take_place(
     timeout: Duration,
 ) -> std::result::Result<(), DatabaseError> {
     let options = Options { ends_chain: true, ..Options::new(timeout, Vec::new()) };
-    let how = uri(to, "vfs=pellucid&plain_copies=1");
+    let how = uri(to, "vfs=pellucid&plain_copies=1&pellucid_recover=1");
     match Source::reserve_held(original.clone(), to, &how, &options) {
         Ok(source) => {
             let counter = next_counter(&source.handle)?;

@@ -4,12 +4,14 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use pellucid::clock::now_micros;
+use pellucid::header::{Header, Standing};
 use pellucid::keys::ContainerKeys;
 use pellucid::lsn::Lsn;
-use pellucid::media::Kind;
+use pellucid::media::{Kind, SetHeader};
 use pellucid::{Algorithm, Error, Result, Subject};
 use pellucid_engine::convert::original::Original;
 use pellucid_engine::convert::switch::check_space;
+use pellucid_engine::standing::of_version_1;
 use pellucid_files::paths::{assert_one_name, belongs_beside, full_name, BELONGS_BESIDE};
 use pellucid_files::way::Way;
 use pellucid_host::folder::{name_of, Folder};
@@ -64,6 +66,8 @@ pub struct Restoring {
     pub allow_unsigned: bool,
     /// Replaces an existing database.
     pub replace: bool,
+    /// Who may open the database then. Anything but everybody needs an encrypted one, which is of format version 2 then.
+    pub leave: Standing,
     /// How long to wait for programs that have the existing database open.
     pub timeout: Duration,
     /// The number of threads.
@@ -142,6 +146,9 @@ pub fn restore(
         // Before a page is there in clear, it is what was signed.
         chain.sets().try_for_each(OpenSet::prove)?;
     }
+    if job.leave != Standing::Online && !sealed {
+        return Err(of_version_1(&job.to).into());
+    }
     let bytes = u64::from(pages.max(header.pages)) * u64::from(header.page_size);
     check_space(&place.to, bytes + bytes / 64)?;
     let beside = new_name(&place.to);
@@ -156,6 +163,9 @@ pub fn restore(
         true => {
             let birth = birth(job, last, &credentials)?;
             let mut container = birth.header(header.page_size)?;
+            if job.leave != Standing::Online {
+                container = left_as(container, job, header)?;
+            }
             if place.is_taken {
                 // Connections to the old database see by the sequence number that the header is
                 // another one.
@@ -226,6 +236,16 @@ pub fn restore(
         stale: from.library.stale(),
         unrecorded,
     })
+}
+
+/// The header of a database that not everybody may open. It is of version 2 if that is what the database was that was backed up:
+/// it had a chain of log backups.
+fn left_as(container: Header, job: &Restoring, set: &SetHeader) -> Result<Header> {
+    let had_chain = set.version2.is_some_and(|own| own.chain.is_some());
+    let mut next = if had_chain { container.in_version(2)? } else { container };
+    let second = next.second.as_mut().ok_or_else(|| of_version_1(&job.to))?;
+    second.set_standing(job.leave);
+    Ok(next)
 }
 
 /// Where a restore comes from.

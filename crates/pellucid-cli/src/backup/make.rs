@@ -7,6 +7,7 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use clap::Args;
+use pellucid::header::Standing;
 use pellucid::media::{Compression, Kind};
 use pellucid::shown::Shown;
 use pellucid::{message, Algorithm, Error, Subject};
@@ -84,8 +85,15 @@ pub struct BackupArgs {
     #[arg(long, num_args = 1.., value_name = "FILE", requires = "differential")]
     base: Vec<PathBuf>,
     /// Back up the log: the commits since the last log backup, for databases of the recovery models FULL and BULK_LOGGED
-    #[arg(long, conflicts_with_all = ["differential", "no_spool", "continue_after_error", "no_encryption"])]
+    #[arg(long, conflicts_with_all = ["differential", "no_spool", "no_encryption"])]
     log: bool,
+    /// Leave the log as it is, as --copy-only does, and make its tail even if the database file is gone or damaged: of
+    /// `DB-wal` and `DB-log` alone
+    #[arg(long, requires = "log")]
+    no_truncate: bool,
+    /// Take the tail: nobody opens or writes the database behind it, until a restore or `restore --online` ends that
+    #[arg(long, requires = "log", conflicts_with = "copy_only")]
+    no_recovery: bool,
     /// Make a full backup that no differential is based on; with --log, one after which the next log backup has the same
     /// commits
     #[arg(long)]
@@ -117,7 +125,8 @@ pub struct BackupArgs {
     /// Do not spool the pages of a database that is not in WAL mode: read them in one transaction instead
     #[arg(long)]
     no_spool: bool,
-    /// Go on after pages that cannot be read; the set has zeros in their place and is marked as damaged
+    /// Go on after pages that cannot be read; the set has zeros in their place and is marked as damaged. With --no-truncate:
+    /// leave out commits behind a damaged place of the log
     #[arg(long)]
     continue_after_error: bool,
     /// Seconds to wait for locks of other connections
@@ -132,6 +141,13 @@ pub fn run(args: &BackupArgs, output: &Output) -> Result<ExitCode, Failure> {
             Id::BackupToTerminal,
             "a backup is not for a terminal",
             "pipe it into something: `pellucid backup app.db --to - | ssh far 'cat > app.bak'`",
+        ));
+    }
+    if args.log && args.continue_after_error && !args.no_truncate {
+        return Err(Failure::new(
+            Id::Misuse,
+            "`--continue-after-error` of a log backup goes with `--no-truncate` alone",
+            "a log backup reads no page of the database",
         ));
     }
     let job = job(args, output)?;
@@ -250,7 +266,10 @@ fn job(args: &BackupArgs, output: &Output) -> Result<Job, Failure> {
         compression,
         level,
         differential,
-        log: args.log.then(LogJob::default),
+        log: args.log.then_some(LogJob {
+            no_truncate: args.no_truncate,
+            leave: if args.no_recovery { Standing::Restoring } else { Standing::Online },
+        }),
         copy_only: args.copy_only,
         unsigned: args.unsigned,
         padded: args.padding,
@@ -275,6 +294,10 @@ fn retention(args: &BackupArgs) -> Retention {
 }
 
 fn is_sealed(args: &BackupArgs) -> Result<bool, Failure> {
+    // Only an encrypted database has a chain of log backups.
+    if args.no_truncate {
+        return Ok(true);
+    }
     let found =
         inspect(&args.database).map_err(|error| Failure::from(error).about(&args.database))?;
     Ok(matches!(found.kind, Found::Sealed(_)))
@@ -356,6 +379,12 @@ fn tell(job: &Job, done: &Done, took: Duration, output: &Output) {
         output.line(
             "It is not signed, because these media are of version 1: new media (`--format`, or another name) have \
              signatures, and 0.1.0 does not read them.",
+        );
+    }
+    if header.version2.and_then(|own| own.log).is_some_and(|log| log.tail) {
+        output.line(
+            "Behind it the database is restoring: nobody opens or writes it before `pellucid restore --online` or another \
+             restore.",
         );
     }
     if let Some(held) = done.held {

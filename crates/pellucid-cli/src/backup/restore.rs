@@ -5,9 +5,13 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use clap::Args;
+use pellucid::header::{Standing, REGION_BYTES};
 use pellucid::shown::Shown;
 use pellucid::{message, Algorithm};
 use pellucid_backup::job::{mend, processors, restore, shown_moment, Mending, Point, Restoring};
+use pellucid_engine::inspect::{inspect, Kind as Found};
+use pellucid_engine::standing;
+use pellucid_files::paths::look;
 use pellucid_host::DatabaseError;
 
 use super::{about_media, point, rate, signed_by};
@@ -25,7 +29,7 @@ use crate::output::{bytes, seconds, Failure, Id, Output, Unit};
 )]
 pub struct RestoreArgs {
     /// Files of the backup, one for each stripe; `-` is standard input
-    #[arg(required = true, value_name = "MEDIA")]
+    #[arg(required_unless_present = "online", value_name = "MEDIA")]
     media: Vec<PathBuf>,
     /// Database to create
     #[arg(long, value_name = "DB")]
@@ -66,6 +70,15 @@ pub struct RestoreArgs {
     /// Replace the content of an existing database, which programs may have open; its old content is lost
     #[arg(long)]
     replace: bool,
+    /// Leave the database restoring: nobody reads or writes it before the next restore to it, or `--online`
+    #[arg(long, conflicts_with_all = ["page", "decrypted"])]
+    no_recovery: bool,
+    /// Leave the database as a standby: programs read it, and only the next restore to it changes it, or `--online`
+    #[arg(long, conflicts_with_all = ["page", "decrypted", "no_recovery"])]
+    standby: bool,
+    /// End a restore: the database that is restoring, or a standby, becomes one like any other. Takes no media
+    #[arg(long, conflicts_with_all = ["media", "position", "at", "base", "certificate", "decrypted", "replace", "page", "no_recovery", "standby"])]
+    online: bool,
     /// Seconds to wait for locks of programs that have the database open
     #[arg(long, default_value_t = 10, value_name = "SECONDS")]
     timeout: u64,
@@ -96,6 +109,9 @@ pub fn run(args: &RestoreArgs, output: &Output) -> Result<ExitCode, Failure> {
     if !args.page.is_empty() {
         return mend_pages(args, output);
     }
+    if args.online {
+        return recover(args, output);
+    }
     let job = Restoring {
         media: args.media.clone(),
         base: (!args.base.is_empty()).then(|| args.base.clone()),
@@ -110,6 +126,11 @@ pub fn run(args: &RestoreArgs, output: &Output) -> Result<ExitCode, Failure> {
         allow_clear: args.allow_clear,
         allow_unsigned: args.allow_unsigned,
         replace: args.replace,
+        leave: match (args.no_recovery, args.standby) {
+            (true, _) => Standing::Restoring,
+            (_, true) => Standing::Standby,
+            _ => Standing::Online,
+        },
         timeout: Duration::from_secs(args.timeout),
         workers: args.workers.unwrap_or_else(processors),
     };
@@ -139,6 +160,14 @@ pub fn run(args: &RestoreArgs, output: &Output) -> Result<ExitCode, Failure> {
         seconds(took),
         rate(size, took.as_secs_f64()),
     ));
+    match job.leave {
+        Standing::Online => {}
+        Standing::Restoring => output.line(
+            "It is restoring: nobody reads or writes it before the next restore, or `--online`.",
+        ),
+        Standing::Standby => output
+            .line("It is a standby: it is read, and the next restore or `--online` ends that."),
+    }
     if let Some((lsn, time)) = done.reached {
         output.line(format!("Its last commit is LSN {lsn} of {}.", shown_moment(time)));
     }
@@ -163,7 +192,7 @@ pub fn run(args: &RestoreArgs, output: &Output) -> Result<ExitCode, Failure> {
             "position": position, "type": kind.name() })).collect::<Vec<_>>(),
         "last_lsn": done.reached.map(|(lsn, _)| lsn.to_string()),
         "last_commit": done.reached.map(|(_, time)| super::moment(time)),
-        "signed_by": signed_by(&done.signer), "chain": done.told,
+        "signed_by": signed_by(&done.signer), "chain": done.told, "standing": job.leave.name(),
         "damaged_pages": done.missing, "seconds": took.as_secs_f64(),
     }));
     Ok(match done.missing.is_empty() {
@@ -181,6 +210,28 @@ fn in_words(sets: &[String]) -> String {
         [rest @ .., last] if !rest.is_empty() => format!("{} and {last}", rest.join(", ")),
         sets => sets.join(""),
     }
+}
+
+/// Ends a restore.
+fn recover(args: &RestoreArgs, output: &Output) -> Result<ExitCode, Failure> {
+    let started = Instant::now();
+    let failed = |error: DatabaseError| Failure::from(error).about(&args.to);
+    let ended = standing::change(&args.to, Standing::Online, || Ok(())).map_err(failed)?;
+    let found = inspect(&args.to).map_err(|error| failed(error.into()))?;
+    let page_size = match &found.kind {
+        Found::Sealed(sealed) => sealed.header.page_size,
+        _ => 0,
+    };
+    let size = look(&args.to).map_or(0, |file| file.len()).saturating_sub(REGION_BYTES);
+    let said = if ended { "recovered" } else { "it was neither restoring nor a standby" };
+    output.line(format!("{}: {said}", args.to.shown()));
+    output.facts(&serde_json::json!({
+        "database": crate::output::name(&args.to), "recovered": ended, "standing": Standing::Online.name(),
+        "state": "encrypted", "replaced": false, "sets": [], "damaged_pages": [],
+        "page_size": page_size, "pages": size.checked_div(page_size.into()), "bytes": size,
+        "seconds": started.elapsed().as_secs_f64(),
+    }));
+    Ok(ExitCode::SUCCESS)
 }
 
 /// Page restore.

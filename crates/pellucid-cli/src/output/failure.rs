@@ -186,7 +186,7 @@ impl From<Error> for Failure {
                 Id::MissingKey,
                 exit::FAILED,
                 Some(
-                    "bring the key: `--key-file`, `--passphrase-file`, `--recovery` for a recovery \
+                    "bring the key: `--key-file`, `--passphrase-file`, `--online` for a recovery \
                      certificate, or the instance directory with the certificate in `PELLUCID_HOME`",
                 ),
             ),
@@ -337,7 +337,7 @@ fn sqlite_failure(code: i32, message: String) -> Failure {
         23 => (
             Id::MissingKey,
             exit::FAILED,
-            "bring the key: `--key-file`, `--passphrase-file`, `--recovery` for a recovery \
+            "bring the key: `--key-file`, `--passphrase-file`, `--online` for a recovery \
              certificate, or the instance directory with the certificate in `PELLUCID_HOME`",
         ),
         5 | 6 => (

@@ -272,6 +272,7 @@ fn a_database_that_a_program_makes_during_a_restore_keeps_its_logs() {
             plain_differential: false,
             allow_clear: false,
             allow_unsigned: false,
+            leave: Default::default(),
             replace: true,
             timeout: Duration::from_secs(10),
             workers: 1,

@@ -141,7 +141,7 @@ fn a_protector_made_with_the_public_half_is_not_used() {
     substituted(&place, |dek, binding, ours| {
         wrap(dek, binding, &Wrapping::Recovery(ours.public())).unwrap()
     });
-    let says = "no key for it. It opens with recovery certificate `pellucid` (`--recovery` or `PELLUCID_RECOVERY=1`).";
+    let says = "no key for it. It opens with recovery certificate `pellucid` (`--online` or `PELLUCID_RECOVERY=1`).";
     refused(&place, 1, "missing-key", says, "authorization denied");
 }
 

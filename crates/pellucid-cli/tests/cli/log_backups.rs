@@ -192,3 +192,59 @@ fn an_archive_that_is_gone_is_told_by_status_and_doctor() {
     facts(&place, "restore full.bak x.bak --at last --to new.db");
     assert_eq!(count(&place, "new.db"), count(&place, "app.db"));
 }
+
+#[test]
+fn the_tail_of_a_database_that_is_gone_and_of_one_that_nobody_commits_to_any_more() {
+    let place = Place::new();
+    second(&place);
+    facts(&place, "recovery app.db full");
+    place.pellucid(&["backup", "app.db", "--to", "full.bak"]).succeeded();
+    let rows: u64 = count(&place, "app.db").parse().unwrap();
+    sql(&place, "INSERT INTO t VALUES (2001, 'one');");
+    // Nobody writes behind the tail.
+    let tail = facts(&place, "backup app.db --log --no-recovery --to one.log.bak");
+    assert_eq!(tail["type"], "log");
+    let closed = |words: &str| refused(&place, words, "", "is being restored");
+    closed("backup app.db --to again.bak");
+    closed("run -- sqlite3 app.db .schema");
+    closed("recovery app.db simple");
+    let ended = facts(&place, "restore --online --to app.db");
+    assert_eq!(
+        (ended["recovered"].as_bool(), ended["standing"].as_str()),
+        (Some(true), Some("online"))
+    );
+    assert_eq!(facts(&place, "restore --online --to app.db")["recovered"], false);
+    sql(&place, "INSERT INTO t VALUES (2002, 'two');");
+    // What a restore leaves restoring, or as a standby, the next one goes on with.
+    let media = "full.bak one.log.bak";
+    let left = facts(&place, "restore full.bak --no-recovery --to new.db");
+    assert_eq!(left["standing"], "restoring");
+    closed("run -- sqlite3 new.db .schema");
+    let left = facts(&place, &format!("restore {media} --at last --standby --to new.db"));
+    assert_eq!(left["standing"], "standby");
+    assert_eq!(count(&place, "new.db"), (rows + 1).to_string());
+    let said = place.pellucid(&["run", "--", "sqlite3", "-batch", "new.db", "VACUUM"]);
+    assert!(said.code != 0 && said.all().contains("it is a standby"), "{}", said.all());
+    // The file is gone, and with it nothing.
+    std::fs::remove_file(place.path("app.db")).unwrap();
+    refused(&place, "backup app.db --log --to two.log.bak", "", "app.db");
+    let tail =
+        place.pellucid(&["backup", "app.db", "--log", "--no-truncate", "--to", "two.log.bak"]);
+    assert!(tail.all().contains("without the database file"), "{}", tail.all());
+    assert_eq!(tail.code, 0);
+    facts(&place, &format!("restore {media} two.log.bak --at last --to new.db"));
+    assert_eq!(count(&place, "new.db"), (rows + 2).to_string());
+    sql_of(&place, "new.db", "INSERT INTO t VALUES (2003, 'three');");
+    refused(
+        &place,
+        &format!("restore {media} --at last --standby --to new.db"),
+        "3154",
+        "other than",
+    );
+}
+
+fn sql_of(place: &Place, database: &str, script: &str) -> String {
+    let mut command = place.command(PELLUCID);
+    said_with(command.args(["run", "--", "sqlite3", "-batch", "-bail", database]), script)
+        .succeeded()
+}

@@ -97,6 +97,7 @@ mod sql_output;
 mod sql_prompt;
 mod sql_server;
 mod sql_sessions;
+mod sql_tails;
 mod sql_tools;
 mod sql_views;
 mod sql_walkthrough;

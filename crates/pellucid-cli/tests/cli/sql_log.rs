@@ -6,17 +6,17 @@
 use crate::sql_server::{count, errors, Server};
 use crate::support::PELLUCID;
 
-const LOG_ENDS: (&str, &str) = ("Msg 3013", "BACKUP LOG is terminating abnormally.");
-const RESTORE_ENDS: (&str, &str) = ("Msg 3013", "RESTORE LOG is terminating abnormally.");
+pub const LOG_ENDS: (&str, &str) = ("Msg 3013", "BACKUP LOG is terminating abnormally.");
+pub const RESTORE_ENDS: (&str, &str) = ("Msg 3013", "RESTORE LOG is terminating abnormally.");
 const SCANNED: &str = "WHILE EXISTS (SELECT 1 FROM sys.dm_database_encryption_keys WHERE encryption_state IN (2, 5)) \
                        WAITFOR DELAY '00:00:00.05'";
 /// That many commits of a row each, with room between their times.
-fn rows(first: u32, last: u32) -> String {
+pub fn rows(first: u32, last: u32) -> String {
     (first..=last).map(|id| format!("INSERT INTO Sales.dbo.t VALUES ({id})\nGO\n")).collect()
 }
 
 /// An instance whose databases get format version 2, with one that is encrypted.
-fn ready() -> Server {
+pub fn ready() -> Server {
     let server = Server::with(&["D"]);
     let policy = ["policy", "set", "format-version", "2"];
     crate::support::said_with(server.0.command(PELLUCID).args(policy), "").succeeded();
@@ -46,7 +46,7 @@ fn encrypt(server: &Server) {
 }
 
 /// Encrypted, under the model FULL, with a full backup of row 1.
-fn with_chain() -> Server {
+pub fn with_chain() -> Server {
     let server = ready();
     encrypt(&server);
     done(
@@ -61,14 +61,14 @@ fn with_chain() -> Server {
 }
 
 #[track_caller]
-fn done(server: &Server, script: &str) -> String {
+pub fn done(server: &Server, script: &str) -> String {
     let shown = server.run(script).succeeded();
     assert!(!shown.contains("Msg "), "{script}\n{shown}");
     shown
 }
 
 #[track_caller]
-fn says(server: &Server, script: &str, expected: &[(&str, &str)]) -> String {
+pub fn says(server: &Server, script: &str, expected: &[(&str, &str)]) -> String {
     let shown = server.run(script).succeeded();
     let found = errors(&shown);
     let expected: Vec<_> =
@@ -78,12 +78,12 @@ fn says(server: &Server, script: &str, expected: &[(&str, &str)]) -> String {
 }
 
 #[track_caller]
-fn ids(server: &Server, database: &str) -> String {
+pub fn ids(server: &Server, database: &str) -> String {
     server.rows(&format!("SELECT id FROM {database}.dbo.t ORDER BY id")).join(" ")
 }
 
 #[track_caller]
-fn one(server: &Server, query: &str) -> String {
+pub fn one(server: &Server, query: &str) -> String {
     let rows = server.rows(query);
     assert_eq!(rows.len(), 1, "{query}: {rows:?}");
     rows[0].clone()
@@ -224,13 +224,13 @@ fn log_backups_and_what_is_known_of_them() {
              supported options."
         )
     };
-    for (option, name) in [
-        ("NORECOVERY", "norecovery"),
-        ("NO_TRUNCATE", "no_truncate"),
-        ("STANDBY = 'D:\\s.tuf'", "STANDBY"),
-        ("DIFFERENTIAL", "differential"),
+    for (what, option, name) in [
+        ("DATABASE", "NORECOVERY", "norecovery"),
+        ("DATABASE", "NO_TRUNCATE", "no_truncate"),
+        ("DATABASE", "STANDBY = 'D:\\s.tuf'", "STANDBY"),
+        ("LOG", "DIFFERENTIAL", "differential"),
     ] {
-        let shown = server.run(&format!("BACKUP LOG Sales TO DISK = 'D:\\3.trn' WITH {option}"));
+        let shown = server.run(&format!("BACKUP {what} Sales TO DISK = 'D:\\3.trn' WITH {option}"));
         let found = errors(&shown.succeeded());
         assert_eq!(found[0].0, "Msg 3032", "{found:?}");
         assert!(found[0].1.eq_ignore_ascii_case(&told(name)), "{found:?}");

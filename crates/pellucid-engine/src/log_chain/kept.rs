@@ -119,12 +119,23 @@ impl KeptLog {
             }
         };
         handle.run("COMMIT")?;
+        super::mend_header_copy(&handle, &container, &archive)?;
+        Ok(Self::of(container.path(), archive, (header, keys), state)?)
+    }
+
+    /// Opens all that no log backup has, by the state of the archive. Its lock of log backups is held.
+    pub(super) fn of(
+        database: &Path,
+        archive: Archive,
+        (header, keys): (Header, Arc<ContainerKeys>),
+        state: ArchiveState,
+    ) -> Result<Self> {
         if !state.broken_at.is_none() {
-            return Err(broken(container.path(), state.broken_at).into());
+            return Err(broken(database, state.broken_at));
         }
         let frame_bytes = header.page_size as usize + FRAME_HEADER_BYTES;
         let mut kept = Self {
-            database: container.path().to_owned(),
+            database: database.to_owned(),
             archive,
             keys,
             header,

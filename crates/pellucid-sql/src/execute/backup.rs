@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
+use pellucid::header::Standing;
 use pellucid::media::{Compression, Kind, MediaHeader, ServerFacts};
 use pellucid::message as known;
 use pellucid::shown::Shown;
@@ -20,7 +21,7 @@ use super::device::{told, Doing};
 use super::media_option::{self, MediaOptions};
 use super::request::Request;
 use super::{Done, Raised};
-use crate::instance::{FileKind, Known, MASTER, MSDB};
+use crate::instance::{DatabaseFile, FileKind, Known, MASTER, MSDB};
 use crate::message::{table, Message};
 use crate::session::{Report, Session};
 
@@ -41,6 +42,7 @@ struct Options {
     media_description: String,
     expires: u64,
     retain_days: Option<u64>,
+    standby: bool,
 }
 
 impl Options {
@@ -66,9 +68,12 @@ impl Session {
             return Err(Message::of(table::BACKUP_IN_TRANSACTION, []).into());
         }
         let name = self.database_name(&backup.database)?;
-        let known = self.database_to_back_up(&name, backup.kind)?;
+        let is_tail =
+            |option: &BackupOption| matches!(option, BackupOption::Flag(BackupFlag::NoTruncate));
+        let no_truncate = backup.kind == BackupKind::Log && backup.options.iter().any(is_tail);
+        let known = self.database_to_back_up(&name, backup.kind, no_truncate)?;
         self.databases.settle_recovery(&known)?;
-        if backup.kind == BackupKind::Log {
+        if backup.kind == BackupKind::Log && !no_truncate {
             self.refuse_without_chain(&known)?;
         }
         if let Some(selection) = backup.files.first() {
@@ -98,8 +103,18 @@ impl Session {
         {
             return Err(Message::from(known::NEW_MIRROR).into());
         }
+        let leave = match (options.has(BackupFlag::NoRecovery), options.standby) {
+            (true, _) => Standing::Restoring,
+            (_, true) => Standing::Standby,
+            _ => Standing::Online,
+        };
+        if leave != Standing::Online
+            && self.databases.current_name().eq_ignore_ascii_case(&known.name)
+        {
+            return Err(Message::from(known::IN_USE).into());
+        }
         let job = Job {
-            log: (backup.kind == BackupKind::Log).then(LogJob::default),
+            log: (backup.kind == BackupKind::Log).then_some(LogJob { no_truncate, leave }),
             ..self.job(&known, files, &options)?
         };
         self.databases.release(&known)?;
@@ -112,6 +127,11 @@ impl Session {
             }
             error => told(error.into(), &devices, Doing::Writing),
         })?;
+        if leave != Standing::Online {
+            let is_restoring = i64::from(leave == Standing::Restoring);
+            self.databases.instance.set(&known, "state", &is_restoring)?;
+            self.databases.instance.set(&known, "restored_from", &rusqlite::types::Null)?;
+        }
         self.tell_done(&known, &job, &done, &options, started.elapsed());
         Ok(())
     }
@@ -129,7 +149,12 @@ impl Session {
         }
     }
 
-    fn database_to_back_up(&mut self, name: &str, kind: BackupKind) -> Done<Known> {
+    fn database_to_back_up(
+        &mut self,
+        name: &str,
+        kind: BackupKind,
+        no_truncate: bool,
+    ) -> Done<Known> {
         let known = self.databases.instance.database(name)?;
         match known.id {
             MASTER if kind == BackupKind::Log => Err(Message::of(table::LOG_OF_MASTER, []).into()),
@@ -138,6 +163,11 @@ impl Session {
             MASTER => Err(Message::of(table::KEYS_IN_FILES, []).into()),
             _ if known.is_system() => {
                 Err(Message::unsupported(format!("BACKUP DATABASE {}", known.name)).into())
+            }
+            // Its file may be gone.
+            _ if no_truncate => {
+                self.databases.release(&known)?;
+                Ok(known)
             }
             _ => {
                 // What keeps it from being opened is said before anything is written.
@@ -183,7 +213,11 @@ impl Session {
                     options.expires = u64::try_from(at).unwrap_or(0);
                 }
                 BackupOption::RetainDays(days) => options.retain_days = Some(self.number(days)?),
-                BackupOption::Standby(_) => return Err(not_supported("STANDBY").into()),
+                BackupOption::Standby(file) => {
+                    // Nothing is in a set that was not committed, so that the file would have nothing to undo.
+                    self.text(file)?;
+                    options.standby = true;
+                }
             }
         }
         check(&options, backup.kind)?;
@@ -206,7 +240,7 @@ impl Session {
         Ok(Job {
             database_name: Some(known.name.clone()),
             user: Some(self.shared.user().to_owned()),
-            server: self.server_facts(known)?,
+            server: self.server_facts(known, options.has(BackupFlag::NoTruncate))?,
             rules: Rules {
                 existing: match (options.has(BackupFlag::Format), options.has(BackupFlag::Init)) {
                     (true, _) => Existing::Format,
@@ -277,8 +311,12 @@ impl Session {
     }
 
     /// What goes into the set besides pages.
-    fn server_facts(&mut self, known: &Known) -> Done<ServerFacts> {
-        let files = self.databases.files(known)?;
+    fn server_facts(&mut self, known: &Known, may_be_gone: bool) -> Done<ServerFacts> {
+        let files = match self.databases.files(known) {
+            // Only the file knows other names.
+            Err(_) if may_be_gone => DatabaseFile::defaults(&known.name).into(),
+            files => files?,
+        };
         let of = |file: &crate::instance::DatabaseFile| {
             let physical = match file.kind {
                 FileKind::Data => known.path.display().to_string(),
@@ -404,12 +442,21 @@ fn check(options: &Options, kind: BackupKind) -> Done {
         return Err(Message::of(table::SNAPSHOT_WITH_ENCRYPTION, []).into());
     }
     media_option::check(&options.media.flags)?;
-    // Tails of logs are not taken yet.
-    let other = (kind == BackupKind::Log).then_some(B::Differential);
-    for flag in [B::NoRecovery, B::NoTruncate].into_iter().chain(other) {
-        if options.has(flag) {
+    // Only logs have tails, and no differentials.
+    let not_of_it: &[B] = match kind {
+        BackupKind::Log => &[B::Differential],
+        BackupKind::Database => &[B::NoRecovery, B::NoTruncate],
+    };
+    for flag in not_of_it {
+        if options.has(*flag) {
             return Err(not_supported(&flag.to_string()).into());
         }
+    }
+    if options.standby && kind == BackupKind::Database {
+        return Err(not_supported("STANDBY").into());
+    }
+    if options.standby && options.has(B::NoRecovery) {
+        return Err(Message::option_conflict("STANDBY", "NORECOVERY").into());
     }
     if options.has(B::FileSnapshot) {
         return Err(Message::unsupported("FILE_SNAPSHOT").into());

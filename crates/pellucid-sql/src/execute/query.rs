@@ -5,6 +5,7 @@ use pellucid_tsql::ast::{
 };
 
 use super::{Done, Raised};
+use crate::instance::Known;
 use crate::message::{table, Message, Result};
 use crate::session::{declared_type, Frame, Names, Session, TableVariable};
 use crate::translate::{
@@ -97,7 +98,7 @@ impl Session {
         Ok(())
     }
 
-    /// 3906 for a table of a database that was set READ_ONLY.
+    /// 3906 for a table of a database that was set READ_ONLY, and of a standby.
     pub(super) fn check_writable_table(&self, name: &ObjectName) -> Done {
         if name.object.as_str().starts_with('#') {
             return Ok(());
@@ -106,7 +107,9 @@ impl Session {
             Some(database) => self.databases.instance.find(database.as_str())?,
             None => Some(self.databases.current()?),
         };
-        match database.filter(|known| known.is_read_only) {
+        let is_closed =
+            |known: &Known| known.is_read_only || self.databases.is_opened_read_only(known);
+        match database.filter(is_closed) {
             Some(known) => Err(Message::of(table::READ_ONLY, [&known.name]).into()),
             None => Ok(()),
         }

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use pellucid::header::Standing;
 use pellucid::media::{Description, Kind, SetHeader};
 use pellucid::shown::Shown;
 use pellucid::{Algorithm, Error};
@@ -41,6 +42,8 @@ pub(super) struct Options {
     moves: Vec<(String, String)>,
     pub file: Option<u64>,
     pub stop: Option<Stop>,
+    /// `STANDBY`: the file of it has nothing to undo, because no set has what was not committed.
+    pub standby: bool,
 }
 
 /// The point that a restore stops at.
@@ -122,7 +125,10 @@ impl Session {
             match option {
                 RestoreOption::Flag(flag) => options.flags.push(*flag),
                 RestoreOption::Media(option) => self.media_option(option, &mut options.media)?,
-                RestoreOption::Standby(_) => return Err(Message::unsupported("STANDBY").into()),
+                RestoreOption::Standby(file) => {
+                    self.text(file)?;
+                    options.standby = true;
+                }
                 RestoreOption::Move { logical, path } => {
                     options.moves.push((self.text(logical)?, self.text(path)?));
                 }
@@ -151,6 +157,11 @@ impl Session {
         if options.has(R::Recovery) && options.has(R::NoRecovery) {
             return Err(Message::option_conflict("RECOVERY", "NORECOVERY").into());
         }
+        for (flag, name) in [(R::Recovery, "RECOVERY"), (R::NoRecovery, "NORECOVERY")] {
+            if options.standby && options.has(flag) {
+                return Err(Message::option_conflict("STANDBY", name).into());
+            }
+        }
         for flag in [
             R::Partial,
             R::KeepReplication,
@@ -168,14 +179,20 @@ impl Session {
 
     /// RESTORE without FROM.
     fn recover(&mut self, known: &Known, options: &Options) -> Done {
-        let restoring = known.state == State::Restoring;
-        if options.has(RestoreFlag::NoRecovery) || !restoring {
-            if restoring {
-                return Ok(());
-            }
+        let standing = self.databases.standing(known)?;
+        let restoring = known.state == State::Restoring || standing == Standing::Restoring;
+        if !restoring && standing == Standing::Online {
             return Err(Message::of(table::RECOVERED_ALREADY, []).into());
         }
-        let steps = Steps::parse(known.restored_from.as_deref().unwrap_or_default());
+        if options.has(RestoreFlag::NoRecovery) {
+            self.databases.set_standing(known, Standing::Restoring)?;
+            return Ok(self.databases.instance.set(known, "state", &1)?);
+        }
+        // A standby has all of it already.
+        let steps = match restoring {
+            true => Steps::parse(known.restored_from.as_deref().unwrap_or_default()),
+            false => Steps::default(),
+        };
         self.roll_forward(known, &steps, options, "RESTORE DATABASE")?;
         self.inform(successfully_processed("RESTORE DATABASE", 0, 0, Duration::ZERO));
         Ok(())
@@ -219,9 +236,15 @@ impl Session {
             }
             None => false,
         };
+        let standing = match &known {
+            Some(known) => self.databases.standing(known)?,
+            None => Standing::Online,
+        };
+        let goes_on =
+            |known: &Known| known.state == State::Restoring || standing != Standing::Online;
         let base = match (differential, &known) {
             (false, _) => None,
-            (true, Some(Known { state: State::Restoring, restored_from: Some(from), .. })) => {
+            (true, Some(known @ Known { restored_from: Some(from), .. })) if goes_on(known) => {
                 let steps = Steps::parse(from);
                 Some(steps.full().map_or_else(Vec::new, |full| full.files.clone()))
             }
@@ -239,7 +262,15 @@ impl Session {
                 return Err(Message::from(pellucid::message::IN_USE).into());
             }
         }
-        let restoring = known.as_ref().is_some_and(|known| known.state == State::Restoring);
+        let restoring = known.as_ref().is_some_and(goes_on);
+        // The mark has its place where log backups can follow.
+        let can_mark = sealed && header.version2.is_some_and(|own| own.chain.is_some());
+        let leave = match (options.standby, options.has(RestoreFlag::NoRecovery)) {
+            (true, _) if !can_mark => return Err(Message::unsupported("STANDBY").into()),
+            (true, _) => Standing::Standby,
+            (_, true) if can_mark => Standing::Restoring,
+            _ => Standing::Online,
+        };
         let job = Restoring {
             media: devices.clone(),
             base,
@@ -255,6 +286,7 @@ impl Session {
             allow_clear: false,
             allow_unsigned: false,
             replace: options.has(RestoreFlag::Replace) || restoring,
+            leave,
             timeout: WAIT,
             workers: pellucid_backup::job::processors(),
         };
@@ -285,7 +317,7 @@ impl Session {
             _ => Steps::of(step),
         };
         self.note_restore(&known, &to, facts.as_ref(), &steps, options, &done)?;
-        if !options.has(RestoreFlag::NoRecovery) {
+        if !options.has(RestoreFlag::NoRecovery) && !options.standby {
             self.keep_names(name, facts.as_ref())?;
         }
         self.tell_restored(&known, facts.as_ref(), position, &done, options, took, not_reached);
@@ -418,7 +450,7 @@ impl Session {
         instance.drop_pending_key(known)?;
         let restoring = options.has(RestoreFlag::NoRecovery);
         instance.set(known, "state", &i64::from(restoring))?;
-        let from = restoring.then(|| steps.to_string());
+        let from = (restoring || options.standby).then(|| steps.to_string());
         instance.set(known, "restored_from", &from)?;
         if options.has(RestoreFlag::RestrictedUser) {
             instance.set(known, "access", &2)?;
@@ -430,7 +462,7 @@ impl Session {
                 _ => 3,
             };
             self.databases.instance.set(known, "recovery_model", &model)?;
-            if !restoring {
+            if !restoring && !options.standby {
                 self.databases
                     .set_recovery(&Known { state: State::Online, ..known.clone() }, model)?;
             }

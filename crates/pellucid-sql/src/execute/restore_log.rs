@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
+use pellucid::header::Standing;
 use pellucid::lsn::Lsn;
 use pellucid::media::{Description, Kind, LogCommit};
 use pellucid::{Algorithm, Error, Subject};
@@ -62,9 +63,18 @@ impl Session {
         options: &Options,
     ) -> Done {
         let started = Instant::now();
-        let (State::Restoring, Some(from)) = (known.state, &known.restored_from) else {
+        let standing = self.databases.standing(known)?;
+        let Some(from) = known
+            .restored_from
+            .as_ref()
+            .filter(|_| known.state == State::Restoring || standing == Standing::Standby)
+        else {
             return Err(not_ready().into());
         };
+        let is_current = self.databases.current_name().eq_ignore_ascii_case(&known.name);
+        if is_current {
+            return Err(Message::of(table::RESTORE_OF_CURRENT, [&known.name]).into());
+        }
         let steps = Steps::parse(from);
         let log = self.read(&devices, options)?;
         goes_on(&log, &steps, options)?;
@@ -84,9 +94,13 @@ impl Session {
         match recovers {
             true => {
                 self.roll_forward(known, &steps, options, "RESTORE LOG")?;
-                self.keep_names(&known.name, Some(&log.facts))?;
+                if !options.standby {
+                    self.keep_names(&known.name, Some(&log.facts))?;
+                }
             }
             false => {
+                self.databases.set_standing(known, Standing::Restoring)?;
+                self.databases.instance.set(known, "state", &1)?;
                 self.databases.instance.set(known, "restored_from", &steps.to_string())?;
                 self.write_down(known, &log, options)?;
             }
@@ -146,7 +160,7 @@ impl Session {
         })
     }
 
-    /// Makes the database of all sets that it had, and opens it to everybody.
+    /// Makes the database of all sets that it had, and opens it to everybody, or to readers.
     pub(super) fn roll_forward(
         &mut self,
         known: &Known,
@@ -154,15 +168,30 @@ impl Session {
         options: &Options,
         command: &str,
     ) -> Done {
-        if let Some(target) = steps.target() {
+        let leave = if options.standby { Standing::Standby } else { Standing::Online };
+        let target = steps.target();
+        if target.is_none()
+            && options.standby
+            && steps.full().is_none_or(|full| full.fork.is_none())
+        {
+            return Err(Message::unsupported("STANDBY").into());
+        }
+        if let Some(target) = target {
             let done = self.apply_logs(known, steps, target, (options, command))?;
             self.tell_doubts(&done);
             if done.unrecorded.is_none() {
                 self.note_history(known, &known.path, options, false)?;
             }
         }
+        if target.is_none() {
+            self.databases.set_standing(known, leave)?;
+        }
         self.databases.instance.set(known, "state", &0)?;
-        self.databases.instance.set(known, "restored_from", &rusqlite::types::Null)?;
+        let from = options.standby.then(|| steps.to_string());
+        self.databases.instance.set(known, "restored_from", &from)?;
+        if options.standby {
+            return Ok(());
+        }
         let has_chain = steps.full().is_some_and(|full| full.fork.is_some());
         let model = match (has_chain, known.recovery_model) {
             // Only another model has a chain, whatever the media say of it.
@@ -195,6 +224,7 @@ impl Session {
             allow_clear: false,
             allow_unsigned: false,
             replace: true,
+            leave: if options.standby { Standing::Standby } else { Standing::Online },
             timeout: WAIT,
             workers: processors(),
         };

@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 use rusqlite::{OptionalExtension, Row};
 
 use super::Instance;
+use pellucid::header::Standing;
+
 use crate::message::{table, Message, Result};
 
 /// The number of `master`.
@@ -60,11 +62,19 @@ pub(crate) struct Known {
     pub is_read_only: bool,
     /// 0 NONE, 1 TORN_PAGE_DETECTION, 2 CHECKSUM
     pub page_verify: i64,
-    /// WITH NORECOVERY: media and position that the next differential is based on.
+    /// WITH NORECOVERY and STANDBY: media and position that the next differential is based on.
     pub restored_from: Option<String>,
 }
 
 impl Known {
+    /// Its state, where its header may say that it is restoring.
+    pub fn shown_state(&self, standing: Standing) -> State {
+        match (self.state, standing) {
+            (State::Online, Standing::Restoring) => State::Restoring,
+            (state, _) => state,
+        }
+    }
+
     /// Whether it is one of SQL Server's own.
     pub fn is_system(&self) -> bool {
         self.id <= MSDB

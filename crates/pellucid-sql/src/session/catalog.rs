@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::Arc;
 
+use pellucid::header::Standing;
 use pellucid_engine::checked;
 use pellucid_engine::inspect::{inspect, Kind};
 use pellucid_tsql::ast::{Name, ObjectName};
@@ -145,6 +146,10 @@ impl Databases {
         }
         // Looked at before it is open here, so that no lock of this process is lost.
         if let Ok(found) = inspect(&known.path) {
+            if matches!(&found.kind, Kind::Sealed(one) if one.header.standing() == Standing::Restoring)
+            {
+                return Err(Message::restoring(&known.name));
+            }
             self.seen.borrow_mut().insert(known.id, Rc::new(found.kind));
         }
         let attach = format!("ATTACH ?1 AS {}", quoted(&schema));
@@ -159,6 +164,12 @@ impl Databases {
         }
         attached.push((known.id, known.path.clone()));
         Ok(schema)
+    }
+
+    /// Whether SQLite opens the database for reading alone, as it does a standby. One that does not open is not.
+    pub fn is_opened_read_only(&self, known: &Known) -> bool {
+        let Ok(schema) = self.attach(known) else { return false };
+        self.connection.is_readonly(schema.as_str()).unwrap_or(false)
     }
 
     /// Lets go of a database, for whoever opens its file past this connection: closing a file drops this process's
@@ -355,12 +366,14 @@ impl Databases {
         if has("'DATABASEPROPERTYEX") {
             let mut properties = Vec::new();
             for known in self.instance.databases()? {
+                let recovery = self.recovery(&known)?;
                 properties.push(DatabaseProperties {
                     good_check: self.good_check(&known),
-                    status: known.state.name(),
+                    status: known.shown_state(recovery.standing).name(),
                     access: access(&known),
-                    recovery: recovery_model(self.recovery(&known)?.model),
-                    is_read_only: known.is_read_only,
+                    recovery: recovery_model(recovery.model),
+                    is_in_standby: recovery.standing == Standing::Standby,
+                    is_read_only: known.is_read_only || recovery.standing == Standing::Standby,
                     name: known.name,
                 });
             }

@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use pellucid::header::{Header, RecoveryModel};
+use pellucid::header::{Header, RecoveryModel, Standing};
 use pellucid::lsn::Lsn;
 use pellucid_engine::inspect::Kind;
 use pellucid_engine::log_chain;
@@ -27,6 +27,8 @@ pub(crate) struct Recovery {
     pub fork: Option<[u8; 16]>,
     /// Where that begins.
     pub begins: Lsn,
+    /// Whether a restore, or a backup of the tail, has left it restoring or as a standby.
+    pub standing: Standing,
 }
 
 impl Databases {
@@ -37,7 +39,11 @@ impl Databases {
     pub fn recovery(&self, known: &Known) -> Result<Recovery> {
         let remembered = Recovery { model: known.recovery_model, ..Recovery::default() };
         if known.is_system() || known.state != State::Online {
-            return Ok(remembered);
+            let standing = match known.state {
+                State::Restoring => Standing::Restoring,
+                _ => Standing::Online,
+            };
+            return Ok(Recovery { standing, ..remembered });
         }
         let Some(header) = self.header(known)? else { return Ok(remembered) };
         let waiting = self.waiting(known)?;
@@ -49,9 +55,32 @@ impl Databases {
                 is_sealed: true,
                 fork: log_chain::chain_of(&header),
                 begins: Lsn::of_word(second.chain_begins),
+                standing: second.standing(),
             },
             None => Recovery { is_sealed: true, ..remembered },
         })
+    }
+
+    /// Whether the header says that the database is restoring or a standby.
+    ///
+    /// # Errors
+    /// As [`Databases::look`].
+    pub fn standing(&self, known: &Known) -> Result<Standing> {
+        Ok(self.header(known)?.map_or(Standing::Online, |header| header.standing()))
+    }
+
+    /// Says in the header who may open the database, if that has room for it and says otherwise.
+    ///
+    /// # Errors
+    /// The engine's.
+    pub fn set_standing(&self, known: &Known, standing: Standing) -> Result<()> {
+        let header = self.header(known)?.filter(|header| header.second.is_some());
+        if header.is_some_and(|header| header.standing() != standing) {
+            // The header is changed past this connection.
+            self.release(known)?;
+            pellucid_engine::standing::change(&known.path, standing, || Ok(()))?;
+        }
+        Ok(())
     }
 
     /// Gives a database another recovery model: in its header, if that has room for it, else as soon as it has.

@@ -37,6 +37,7 @@ pub(crate) struct DatabaseProperties {
     pub access: &'static str,
     pub recovery: &'static str,
     pub is_read_only: bool,
+    pub is_in_standby: bool,
     /// When the last CHECKDB that found nothing ended.
     pub good_check: Moment,
 }
@@ -266,7 +267,7 @@ impl DatabaseProperties {
             "recovery" => text(self.recovery),
             "updateability" => text(if self.is_read_only { "READ_ONLY" } else { "READ_WRITE" }),
             "collation" => text("SQL_Latin1_General_CP1_CI_AS"),
-            "isinstandby" => Value::Integer(0),
+            "isinstandby" => Value::Integer(i64::from(self.is_in_standby)),
             "lastgoodcheckdbtime" => Value::Text(self.good_check.to_iso(SqlType::DateTime)),
             _ => Value::Null,
         }

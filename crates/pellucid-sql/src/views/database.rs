@@ -1,6 +1,8 @@
 //! sys.databases, sysdatabases, sys.master_files, sys.database_files
 
 use super::{flag, text, Column, Row};
+use pellucid::header::Standing;
+
 use crate::execute::{access, log_path, recovery_model, size_kb};
 use crate::instance::{DatabaseFile, FileKind, Known, MASTER};
 use crate::message::Result;
@@ -108,12 +110,12 @@ pub(super) fn databases(databases: &Databases) -> Result<Vec<Row>> {
             text("SQL_Latin1_General_CP1_CI_AS"),
             Value::Integer(known.access),
             text(access(&known)),
-            flag(known.is_read_only),
+            flag(known.is_read_only || recovery.standing == Standing::Standby),
             Value::Integer(option("AUTO_CLOSE")?.unwrap_or(0)),
             Value::Integer(option("AUTO_SHRINK")?.unwrap_or(0)),
-            Value::Integer(known.state as i64),
-            text(known.state.name()),
-            flag(false),
+            Value::Integer(known.shown_state(recovery.standing) as i64),
+            text(known.shown_state(recovery.standing).name()),
+            flag(recovery.standing == Standing::Standby),
             Value::Null,
             Value::Integer(option("ALLOW_SNAPSHOT_ISOLATION")?.unwrap_or(0)),
             Value::Integer(option("READ_COMMITTED_SNAPSHOT")?.unwrap_or(0)),

@@ -1,6 +1,7 @@
 //! Vectors of a log archive: its state, a segment, and the way through both.
 
 use pellucid::hash::Sha256;
+use pellucid::header::{RecoveryModel, Second};
 use pellucid::keys::HeaderKey;
 use pellucid::log_archive::{
     ArchiveState, LogRun, Segment, ARCHIVE_SECTORS, ARCHIVE_SECTOR_BYTES, SEGMENT_HEAD_BYTES,
@@ -11,6 +12,7 @@ use pellucid::unit::TAIL_BYTES;
 use pellucid::wal::{self, Run, Stamp, Time, Version, FRAME_HEADER_BYTES, HEADER_BYTES};
 use pellucid::{Algorithm, Dek, Result};
 
+use super::headers::{encoded, patched, with_checksum};
 use super::logs::sum;
 use super::units::wal_header;
 use super::{case, container, dek, flip, key_bytes, Case, Fixed, FILE_ID, GENERATION, OTHER_ID};
@@ -27,6 +29,7 @@ pub fn cases() -> Result<Vec<Case>> {
     let mut cases = states()?;
     cases.extend(segments()?);
     cases.extend(archives()?);
+    cases.extend(header_copies()?);
     Ok(cases)
 }
 
@@ -411,6 +414,44 @@ fn archives() -> Result<Vec<Case>> {
         flips("flipped-reseals-only", resealed),
         good.failing("of-another-fork", "unauthentic", "another recovery fork")
             .with_bytes("fork", &key_bytes(1)[..16]),
+        good,
+    ])
+}
+
+/// Copies of the header beside the state that they belong to, or do not.
+fn header_copies() -> Result<Vec<Case>> {
+    let (state, key) = (state()?, key()?);
+    let mut of = super::header(&dek(), FILE_ID, Algorithm::Aes256)?;
+    of.second = Some(Second {
+        model: RecoveryModel::Full,
+        has_chain: true,
+        fork: FORK,
+        chain_begins: Lsn::new(1, 0).word(),
+        ..Second::default()
+    });
+    let copy = encoded(&of)?;
+    let good = case("archive-header", "written", Algorithm::Aes256)
+        .with_bytes("fork", &FORK)
+        .with_bytes("sectors", &sectors(&state, &key))
+        .with_body(&copy);
+    let refused = |kind: &str, error: &str| good.failing(kind, "unauthentic", error);
+    let beside = |kind: &str, error: &str, state: &ArchiveState, key: &HeaderKey| {
+        refused(kind, error).with_bytes("sectors", &sectors(state, key))
+    };
+    let other_key =
+        HeaderKey::derive(&Dek::from_secret(Secret32::new(&mut key_bytes(32))), &FILE_ID)?;
+    let other_file = ArchiveState { file_id: OTHER_ID, ..state };
+    let other_fork = ArchiveState { fork: [7; 16], ..state };
+    let simple = patched(&copy, |copy| (copy[69], copy[70]) = (3, 0))?;
+    let mut forged = copy.clone();
+    forged[144] ^= 1;
+    Ok(vec![
+        flip(good.failing("flipped", "corrupt", "its checksum does not match"), 130),
+        refused("forged", TAG).with_body(&with_checksum(forged)),
+        beside("beside-another-database", "is of another database", &other_file, &key),
+        beside("beside-another-fork", "is of another recovery fork", &other_fork, &key),
+        beside("beside-another-key", TAG, &state, &other_key),
+        refused("without-a-chain", "has no chain of log backups").with_body(&simple),
         good,
     ])
 }

@@ -196,6 +196,7 @@ pub fn restoring(media: Vec<std::path::PathBuf>, to: &Path) -> Restoring {
         plain_differential: false,
         allow_clear: false,
         allow_unsigned: false,
+        leave: Default::default(),
         replace: false,
         timeout: std::time::Duration::from_secs(1),
         workers: 1,

@@ -359,7 +359,7 @@ fn a_set_made_under_our_public_half_is_refused() {
     };
     let refused = made(&with_public_half).unwrap_err();
     assert!(matches!(refused, Error::MissingKey { .. }), "{refused}");
-    let says = "no key for it. It opens with recovery certificate `app` (`--recovery` ";
+    let says = "no key for it. It opens with recovery certificate `app` (`--online` ";
     assert!(refused.to_string().contains(says), "{refused}");
     // With a signature of their own in the place of ours.
     let refused = made(&|key, binding| {

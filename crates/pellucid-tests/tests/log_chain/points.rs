@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use pellucid::header::RecoveryModel;
+use pellucid::header::{RecoveryModel, Standing};
 use pellucid::lsn::Lsn;
 use pellucid::Algorithm;
 use pellucid_backup::job::{
@@ -14,7 +14,7 @@ use rusqlite::Connection;
 
 use super::Bench;
 
-fn files(path: PathBuf) -> Files {
+pub fn files(path: PathBuf) -> Files {
     Files { families: vec![path], mirrors: Vec::new() }
 }
 
@@ -53,6 +53,7 @@ pub fn restoring(media: &[PathBuf], point: Point, to: PathBuf) -> Restoring {
         allow_clear: false,
         allow_unsigned: false,
         replace: false,
+        leave: Standing::Online,
         timeout: std::time::Duration::from_secs(10),
         workers: processors(),
     }

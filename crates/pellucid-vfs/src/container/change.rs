@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use pellucid::header::{Header, COPY_BYTES, COPY_OFFSETS, REGION_BYTES};
+use pellucid::header::{Header, Second, COPY_BYTES, COPY_OFFSETS, REGION_BYTES};
 use pellucid::keys::ContainerKeys;
 use pellucid::log_sector;
 use pellucid::sector::{SectorZero, Wear, SECTOR_BYTES, WEAR_LOG_OFFSET, WEAR_PAGES_OFFSET};
@@ -12,6 +12,7 @@ use pellucid_host::ffi;
 
 use super::wear::RESERVE_MOST;
 use super::{Container, Phase, HEAD_BYTES};
+use crate::log_archive;
 use crate::lower::Lower;
 
 impl Container {
@@ -100,6 +101,7 @@ impl Container {
         let keys = Arc::new(ContainerKeys::new(&header, dek).map_err(typed)?);
         let encoded = header.encode(keys.header_key()).map_err(typed)?;
         let rekeyed = self.keys()?.dek() != Some(dek);
+        self.keep_in_archive(&header, &encoded, rekeyed)?;
         if let Err(code) = lower.write(&encoded[..], COPY_OFFSETS[0]) {
             // Copy 0 may be half written, so copy 1 is the newest whole one.
             self.state.borrow_mut().mend = true;
@@ -118,6 +120,31 @@ impl Container {
             self.begin_wear(lower, &keys)?;
         }
         self.name_in_sector_zero(lower)
+    }
+
+    /// Gives the log archive the next header first, by which the log opens when this file is gone. Where the archive cannot be
+    /// written, a header that opens by other keys or protectors is not written either.
+    fn keep_in_archive(
+        &self,
+        next: &Header,
+        encoded: &[u8; COPY_BYTES],
+        rekeyed: bool,
+    ) -> Outcome<()> {
+        if !next.second.as_ref().is_some_and(Second::keeps_log) {
+            return Ok(());
+        }
+        let Err(error) = log_archive::keep_header(&self.path, encoded) else { return Ok(()) };
+        let now = self.header();
+        let opens_alike = now.is_some_and(|now| now.protectors == next.protectors && !rekeyed);
+        if opens_alike {
+            // The next full backup under the chain writes it.
+            self.note(
+                ffi::OK,
+                &format!("the log archive has an older copy of the header: {error}"),
+            );
+            return Ok(());
+        }
+        Err(self.report(&error))
     }
 
     /// Refuses to change a header that is no longer the one on disk: a newer header may have keys

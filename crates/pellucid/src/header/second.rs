@@ -1,7 +1,6 @@
 //! The fields that a header of version 2 has, and one of version 1 has not.
 //!
-//! Layout: docs/format.md, "Header of version 2". Most of them belong to log backups. A database that is being restored, or
-//! follows another one, is not written by this version.
+//! Layout: docs/format.md, "Header of version 2". Most of them belong to log backups.
 
 use crate::error::{Error, Result, Subject};
 
@@ -51,6 +50,29 @@ impl RecoveryModel {
             Self::Full => "FULL",
             Self::BulkLogged => "BULK_LOGGED",
             Self::Simple => "SIMPLE",
+        }
+    }
+}
+
+/// Who may open a database, by what the restore that made it has left, or the backup of its tail.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Standing {
+    /// Everybody.
+    #[default]
+    Online,
+    /// Nobody: it is in the middle of a restore.
+    Restoring,
+    /// Whoever reads: more log backups are to come.
+    Standby,
+}
+
+impl Standing {
+    /// SQL Server's word of it, in lower case.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Online => "online",
+            Self::Restoring => "restoring",
+            Self::Standby => "standby",
         }
     }
 }
@@ -152,13 +174,28 @@ impl Second {
         self.has_chain && self.model != RecoveryModel::Simple
     }
 
+    /// Who may open the database.
+    pub fn standing(&self) -> Standing {
+        match self {
+            Self { is_restoring: true, .. } => Standing::Restoring,
+            Self { is_standby: true, .. } => Standing::Standby,
+            _ => Standing::Online,
+        }
+    }
+
+    /// Says who may open the database.
+    pub fn set_standing(&mut self, standing: Standing) {
+        self.is_restoring = standing == Standing::Restoring;
+        self.is_standby = standing == Standing::Standby;
+    }
+
     /// Refuses to write a standby database: its commits would be missing from the chain.
     ///
     /// # Errors
     /// [`Error::Unsupported`], which says why.
     pub fn check_writable(&self) -> Result<()> {
         match self.is_standby {
-            true => Err(newer("is a standby database")),
+            true => Err(refused("is a standby, which nobody changes but a restore")),
             false => Ok(()),
         }
     }
@@ -169,16 +206,18 @@ impl Second {
     /// [`Error::Unsupported`].
     pub fn check_readable(&self) -> Result<()> {
         match self.is_restoring {
-            true => Err(newer("is being restored")),
+            true => Err(refused(
+                "is being restored, and nobody reads or writes it before that has ended",
+            )),
             false => Ok(()),
         }
     }
 }
 
-fn newer(why: &str) -> Error {
+fn refused(why: &str) -> Error {
     Error::unsupported(
         Subject::Container,
-        format!("it {why}, which only a newer version of pellucid carries on"),
+        format!("it {why}: `pellucid restore --online --to DB` makes it a database like any other"),
     )
 }
 
@@ -240,11 +279,16 @@ mod tests {
     }
 
     #[test]
-    fn what_is_restored_or_follows_is_left_to_a_newer_version() {
-        let standby = Second { is_standby: true, ..Second::default() };
-        assert!(standby.check_writable().unwrap_err().to_string().contains("newer version"));
-        assert!(standby.check_readable().is_ok() && standby.is_used());
-        let restoring = Second { is_restoring: true, ..Second::default() };
-        assert!(restoring.check_readable().is_err());
+    fn what_is_restored_is_not_opened_and_what_follows_is_read() {
+        let mut second = Second::default();
+        let mut at = |standing| {
+            second.set_standing(standing);
+            assert_eq!(second.standing(), standing);
+            let is_ok = [second.check_readable().is_ok(), second.check_writable().is_ok()];
+            (is_ok, second.is_used())
+        };
+        assert_eq!(at(Standing::Restoring), ([false, true], true));
+        assert_eq!(at(Standing::Standby), ([true, false], true));
+        assert_eq!(at(Standing::Online), ([true, true], false));
     }
 }

@@ -67,7 +67,7 @@ impl Missing {
                     .into()
             }
             Self::NotAllowed { name } => {
-                format!("recovery certificate `{name}` (`--recovery` or `PELLUCID_RECOVERY=1`)")
+                format!("recovery certificate `{name}` (`--online` or `PELLUCID_RECOVERY=1`)")
             }
             Self::Certificate { name, recovery, .. } => {
                 format!("{} `{name}`, which is not in the keyring", kind(*recovery))

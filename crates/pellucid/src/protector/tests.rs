@@ -111,7 +111,7 @@ fn a_key_put_in_by_somebody_with_the_public_half_is_refused() {
         assert!(matches!(refused, Error::MissingKey { .. }), "{refused:?}");
         assert_eq!(
             refused.to_string(),
-            "no key for it. It opens with recovery certificate `app` (`--recovery` or \
+            "no key for it. It opens with recovery certificate `app` (`--online` or \
              `PELLUCID_RECOVERY=1`)."
         );
         // Signed by another key it is refused.

@@ -3,11 +3,13 @@
 use std::path::Path;
 
 use pellucid::clock::now_micros;
-use pellucid::header::RecoveryModel;
+use pellucid::header::{RecoveryModel, Standing};
 use pellucid::media::{ChainPlace, Kind, LogCommit, LogFacts, MediaVersion, Version2};
 use pellucid::{message, Error, Result as Outcome, Subject};
-use pellucid_engine::log_chain::{model_of, of_version_1, KeptLog};
+use pellucid_engine::log_chain::{model_of, of_version_1, KeptLog, Tail};
+use pellucid_engine::standing;
 use pellucid_files::paths::full_name;
+use pellucid_host::DatabaseError;
 use pellucid_keyring::{Action, Event};
 use pellucid_vfs::seal_request::{Credentials, Request};
 
@@ -27,20 +29,56 @@ use crate::set::{write_log_set, LogSource, NewSet, Options};
 /// [`JobError`]. The media have no new set then, and the next log backup has the same commits.
 pub(super) fn back_up_log(
     job: &Job,
-    _log: &LogJob,
+    log: &LogJob,
     progress: &mut dyn FnMut(&Progress),
 ) -> Result<Done, JobError> {
-    let database = pellucid_files::paths::resolved(&job.database)?;
-    refuse_without_chain(job, &database)?;
+    if log.leave == Standing::Online {
+        return make(job, log, progress);
+    }
+    let mut made = None;
+    // Whoever commits waits for the set, and finds the database closed behind it.
+    let left = standing::change(&job.database, log.leave, || {
+        let done = make(job, log, progress);
+        let failed = done.is_err();
+        made = Some(done);
+        match failed {
+            true => {
+                Err(Error::misuse(Subject::File(job.database.clone()), "no tail was made").into())
+            }
+            false => Ok(()),
+        }
+    });
+    match (made, left) {
+        (Some(done), Ok(_)) => done,
+        (Some(Ok(_)), Err(error)) | (None, Err(error)) if !log.no_truncate => Err(error.into()),
+        (Some(Err(error)), Err(_)) => Err(error),
+        // Its file is gone: nobody commits.
+        (_, Err(_)) => make(job, log, progress),
+        (None, Ok(_)) => Err(Error::misuse(
+            Subject::File(job.database.clone()),
+            format!("it is {} already: `pellucid restore --online` ends that", log.leave.name()),
+        )
+        .into()),
+    }
+}
+
+fn make(job: &Job, log: &LogJob, progress: &mut dyn FnMut(&Progress)) -> Result<Done, JobError> {
     let credentials = Credentials::gather(&Request::default())?;
     let media_header = new_media(job, true, MediaVersion::Two)?;
     media_header.encode()?;
-    job.files.spare(&database, job.rules.existing, None)?;
     let begun = now_micros();
-    let mut kept = KeptLog::open(&database, job.timeout)?;
+    let found = pellucid_files::paths::resolved(&job.database);
+    let database = found.as_ref().unwrap_or(&job.database).clone();
+    job.files.spare(&database, job.rules.existing, None)?;
+    let by_database = found.map_err(JobError::from).and_then(|path| open(job, &path));
+    let (mut kept, told) = match by_database {
+        Err(error) if log.no_truncate && is_of_file(&error) => open_tail(job, &credentials, error)?,
+        opened => (opened?, Told::default()),
+    };
     if !kept.state().has_base {
         return Err(Error::message(message::NO_CURRENT_BACKUP, "").into());
     }
+    let job = &Job { copy_only: job.copy_only || log.no_truncate, ..job.clone() };
     let source = kept.header().clone();
     settle_chain(job, Some(&source));
     let mut known = BegunSet::default();
@@ -53,7 +91,8 @@ pub(super) fn back_up_log(
         return Err(no_place(&targets, header.position).into());
     }
     // Before the protectors are made: the header's bytes are bound to nothing of it.
-    let (place, facts) = place_of(&kept);
+    let (place, mut facts) = place_of(&kept);
+    (facts.tail, facts.gap) = (log.leave != Standing::Online, told.has_gap);
     let keys = seal(&mut header, job.algorithm, &job.protections, Some(&source), &credentials)?;
     Event::new(Action::BackedUp, "log").of(full_name(&database)).record_here()?;
     let description = description(job);
@@ -77,11 +116,52 @@ pub(super) fn back_up_log(
     let written = write_log_set(&mut source, &set, families, &options, &mut tell, &mut commits)?;
     let set = (set.header, set.description);
     let wanted = MediaVersion::Two;
-    let done = Concluding { job, targets, known, set, signer, wanted }.conclude(written)?;
+    let mut done = Concluding { job, targets, known, set, signer, wanted }.conclude(written)?;
+    done.told = told.lines;
     if !job.copy_only {
         kept.is_backed_up(done.hash)?;
     }
     Ok(done)
+}
+
+/// What is told of a log backup that was made without the database file.
+#[derive(Default)]
+struct Told {
+    lines: Vec<String>,
+    has_gap: bool,
+}
+
+/// Opens what no log backup has, by the database.
+fn open(job: &Job, database: &Path) -> Result<KeptLog, JobError> {
+    refuse_without_chain(job, database)?;
+    Ok(KeptLog::open(database, job.timeout)?)
+}
+
+/// The same by the log and its archive, because of an `error` of the database file.
+fn open_tail(
+    job: &Job,
+    credentials: &Credentials,
+    error: JobError,
+) -> Result<(KeptLog, Told), JobError> {
+    let tail = Tail::open(&job.database, credentials, job.timeout, job.continue_after_error)?;
+    let Some(Tail { kept, gap }) = tail else { return Err(error) };
+    let mut lines =
+        vec![format!("made of the log and its archive, without the database file: {error}")];
+    lines.extend(gap.as_ref().map(|gap| format!("the tail ends before damage of the log: {gap}")));
+    Ok((kept, Told { lines, has_gap: gap.is_some() }))
+}
+
+/// Whether an error says that a database file is gone, damaged or another one. What a key, a lock or the recovery model forbids
+/// is forbidden without that file, too.
+fn is_of_file(error: &JobError) -> bool {
+    match error {
+        JobError::Database(DatabaseError::Typed(error)) => !matches!(
+            error,
+            Error::MissingKey { .. } | Error::LimitReached { .. } | Error::Message { .. }
+        ),
+        JobError::Database(DatabaseError::Sqlite { .. }) => true,
+        _ => false,
+    }
 }
 
 /// The statements of SQL Server's for a log that has no chain.

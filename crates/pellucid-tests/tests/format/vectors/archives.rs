@@ -1,9 +1,10 @@
-//! How the vectors of a log archive are read: its state, a segment, and the way through both.
+//! How the vectors of a log archive are read: its state, a segment, its copy of the header, and the way through both.
 
 use pellucid::hash::Sha256;
+use pellucid::header::Header;
 use pellucid::keys::{ContainerKeys, HeaderKey};
 use pellucid::log_archive::{
-    ArchiveState, LogRun, Segment, ARCHIVE_SECTOR_BYTES, SEGMENT_HEAD_BYTES,
+    check_header, ArchiveState, LogRun, Segment, ARCHIVE_SECTOR_BYTES, SEGMENT_HEAD_BYTES,
 };
 use pellucid::lsn::Lsn;
 use pellucid::secret::Secret32;
@@ -45,7 +46,11 @@ fn header_keys(case: &Case) -> Result<Vec<HeaderKey>> {
 }
 
 fn newest(case: &Case) -> Result<ArchiveState> {
-    let (first, second) = case.body.split_at(ARCHIVE_SECTOR_BYTES);
+    newest_of(case, &case.body)
+}
+
+fn newest_of(case: &Case, sectors: &[u8]) -> Result<ArchiveState> {
+    let (first, second) = sectors.split_at(ARCHIVE_SECTOR_BYTES);
     let sectors = [first.try_into().unwrap(), second.try_into().unwrap()];
     ArchiveState::newest(&sectors, &header_keys(case)?)
 }
@@ -71,6 +76,15 @@ pub fn state(case: &Case) -> Result<()> {
     let at = if found.place() == 0 { 0 } else { ARCHIVE_SECTOR_BYTES };
     let by = header_keys(case)?;
     assert_eq!(found.encode(by.last().unwrap())[..], case.body[at..at + ARCHIVE_SECTOR_BYTES]);
+    Ok(())
+}
+
+pub fn header(case: &Case) -> Result<()> {
+    let header = Header::parse(&case.body, 0)?;
+    let keys = header_keys(case)?;
+    Header::authenticate(&case.body, &keys[0], 0)?;
+    check_header(&header, &newest_of(case, &case.bytes("sectors"))?)?;
+    assert_eq!(header.second.unwrap().fork, case.array("fork"));
     Ok(())
 }
 

@@ -159,6 +159,18 @@ pub const KINDS: &[(&str, &[&str])] = &[
         ],
     ),
     (
+        "archive-header",
+        &[
+            "written",
+            "flipped",
+            "forged",
+            "beside-another-database",
+            "beside-another-fork",
+            "beside-another-key",
+            "without-a-chain",
+        ],
+    ),
+    (
         "log-archive",
         &[
             "whole",
