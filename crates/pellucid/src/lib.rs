@@ -35,16 +35,23 @@ pub mod protector;
 #[cfg(feature = "sabotage")]
 pub mod sabotage;
 
-/// Does something instead where a test has switched a rule off (`sabotage.rs`). It is nothing in a crate that was built without
-/// the feature `sabotage`, and so in each release.
+/// Does something instead where a test has switched a rule off (`sabotage.rs`). The feature `sabotage` of this crate decides for all
+/// that use it; no release has it.
+#[cfg(feature = "sabotage")]
 #[macro_export]
 macro_rules! sabotage {
     ($rule:ident => $instead:expr) => {
-        #[cfg(feature = "sabotage")]
         if $crate::sabotage::Sabotage::$rule.is_on() {
             $instead
         }
     };
+}
+
+/// Nothing, in whatever is not built for such tests.
+#[cfg(not(feature = "sabotage"))]
+#[macro_export]
+macro_rules! sabotage {
+    ($rule:ident => $instead:expr) => {};
 }
 pub mod scan;
 pub mod secret;
