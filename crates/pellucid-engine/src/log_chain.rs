@@ -26,7 +26,7 @@ use pellucid_vfs::{opened, witness};
 
 use crate::header_change;
 
-pub use kept::{Commit, KeptLog, Version};
+pub use kept::{Commit, KeptLog, Marked, Version};
 pub use tail::Tail;
 
 /// How long the first state of an archive waits for whoever changes the one that is there.

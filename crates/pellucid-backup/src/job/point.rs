@@ -13,6 +13,9 @@ use pellucid::{Error, Result, Subject};
 use super::media::{about, open_family};
 use crate::restore::{Family, LogSet, Media, OpenSet, Tail};
 
+/// Marks that an error names.
+const MOST_MARKS: usize = 5;
+
 /// The point that a database is restored to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Point {
@@ -22,8 +25,10 @@ pub enum Point {
     Time(u64),
     /// Behind the commit of that number, or the last one before it.
     Lsn(Lsn),
-    /// Behind the commit with that mark.
+    /// Behind the commit with that mark, the first one of that name.
     Mark(String),
+    /// Before that commit.
+    BeforeMark(String),
 }
 
 impl fmt::Display for Point {
@@ -32,7 +37,8 @@ impl fmt::Display for Point {
             Self::Last => f.write_str("the last commit"),
             Self::Time(micros) => f.write_str(&shown(*micros)),
             Self::Lsn(lsn) => write!(f, "LSN {lsn}"),
-            Self::Mark(name) => write!(f, "mark `{}`", name.shown()),
+            Self::Mark(name) => write!(f, "the mark `{}`", name.shown()),
+            Self::BeforeMark(name) => write!(f, "the moment before the mark `{}`", name.shown()),
         }
     }
 }
@@ -72,6 +78,8 @@ pub struct Plan {
     pub fork: [u8; 16],
     /// Where the sets end of which all is applied: the number behind which nothing is known of.
     pub ends: Lsn,
+    /// Later commits with the same mark: their numbers and times.
+    pub same_mark: Vec<(Lsn, u64)>,
 }
 
 /// A full set or a differential.
@@ -221,7 +229,9 @@ impl Library {
                 _ => continue,
             };
             match stretches(&way, base, stops) {
-                Ok(logs) => return Ok(plan(base, &logs)),
+                Ok(logs) => {
+                    return Ok(Plan { same_mark: again(&way, point), ..plan(base, &logs) });
+                }
                 Err(lsn) => missing = missing.or_else(|| Some(gap(&logs, &way, lsn))),
             }
         }
@@ -380,11 +390,16 @@ fn aim(way: &[Stretch<'_>], point: &Point) -> Result<Aim> {
             None => Ok(Aim::Commit(Lsn::of_word(u64::MAX))),
         },
         Point::Lsn(lsn) => Ok(Aim::Commit(*lsn)),
-        Point::Mark(name) => {
-            let has = |commit: &&LogCommit| commit.mark.as_deref() == Some(name);
-            let commit = commits(way).find(has);
-            let none = || misuse(&format!("no commit has the mark `{}`", name.shown()));
-            commit.map(|commit| Aim::Commit(commit.lsn)).ok_or_else(none)
+        Point::Mark(name) | Point::BeforeMark(name) => {
+            let has = |commit: &LogCommit| commit.mark.as_deref() == Some(name);
+            let place = commits(way).position(has).ok_or_else(|| no_mark(way, name))?;
+            let lsn = match (point, place.checked_sub(1)) {
+                (Point::Mark(_), _) => commits(way).nth(place).map(|commit| commit.lsn),
+                (_, Some(before)) => commits(way).nth(before).map(|commit| commit.lsn),
+                // What the commit follows is in the set before these.
+                (_, None) => way.first().map(|first| first.log.place.first),
+            };
+            lsn.map(Aim::Commit).ok_or_else(|| no_mark(way, name))
         }
         Point::Time(time) => at_time(way, *time),
     }
@@ -416,6 +431,25 @@ fn at_time(way: &[Stretch<'_>], time: u64) -> Result<Aim> {
     }
     let next = next.map(|commit| commit.lsn);
     Ok(before.map_or(Aim::Before { time, next }, |commit| Aim::Commit(commit.lsn)))
+}
+
+/// Later commits with the mark that `point` names.
+fn again(way: &[Stretch<'_>], point: &Point) -> Vec<(Lsn, u64)> {
+    let (Point::Mark(name) | Point::BeforeMark(name)) = point else { return Vec::new() };
+    let has = |commit: &&LogCommit| commit.mark.as_deref() == Some(name);
+    commits(way).filter(has).skip(1).map(|commit| (commit.lsn, commit.time)).collect()
+}
+
+fn no_mark(way: &[Stretch<'_>], name: &str) -> Error {
+    let mut others: Vec<&str> = commits(way).filter_map(|commit| commit.mark.as_deref()).collect();
+    others.dedup();
+    let from = others.len().saturating_sub(MOST_MARKS);
+    let others: Vec<_> = others[from..].iter().map(|one| format!("`{}`", one.shown())).collect();
+    let others = match others.is_empty() {
+        true => "none of them has a mark".to_owned(),
+        false => format!("the last ones are {}", others.join(", ")),
+    };
+    misuse(&format!("no commit of these media has the mark `{}`; {others}", name.shown()))
 }
 
 fn no_commit(logs: &[Log], lsn: Lsn) -> Error {
@@ -488,6 +522,7 @@ fn plan(base: &Base, logs: &[(&Log, usize)]) -> Plan {
         pages: last.map_or(base.pages, |commit| commit.pages),
         fork: base.place.fork,
         ends: logs.last().map_or(base.place.first, |(log, _)| log.place.last),
+        same_mark: Vec::new(),
     }
 }
 

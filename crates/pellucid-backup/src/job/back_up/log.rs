@@ -6,7 +6,7 @@ use pellucid::clock::now_micros;
 use pellucid::header::{RecoveryModel, Standing};
 use pellucid::media::{ChainPlace, Kind, LogCommit, LogFacts, MediaVersion, Version2};
 use pellucid::{message, Error, Result as Outcome, Subject};
-use pellucid_engine::log_chain::{model_of, of_version_1, KeptLog, Tail};
+use pellucid_engine::log_chain::{model_of, of_version_1, KeptLog, Marked, Tail};
 use pellucid_engine::standing;
 use pellucid_files::paths::full_name;
 use pellucid_host::DatabaseError;
@@ -118,6 +118,7 @@ fn make(job: &Job, log: &LogJob, progress: &mut dyn FnMut(&Progress)) -> Result<
     let wanted = MediaVersion::Two;
     let mut done = Concluding { job, targets, known, set, signer, wanted }.conclude(written)?;
     done.told = told.lines;
+    done.told.extend(lost_marks(&kept));
     if !job.copy_only {
         kept.is_backed_up(done.hash)?;
     }
@@ -182,6 +183,18 @@ fn refuse_without_chain(job: &Job, database: &Path) -> Result<(), JobError> {
     }
 }
 
+/// What to say of marks that cannot be read.
+fn lost_marks(kept: &KeptLog) -> Vec<String> {
+    let lost = |marked: &Marked| {
+        let (error, commit) = (marked.mark.as_ref().err()?, kept.commits().get(marked.commit)?);
+        Some(format!(
+            "the commit with LSN {} has a mark that is lost: {error}; `--at lsn:{}` restores it",
+            commit.lsn, commit.lsn
+        ))
+    };
+    kept.marked().iter().filter_map(lost).collect()
+}
+
 /// What the set says of its place.
 fn place_of(kept: &KeptLog) -> (ChainPlace, LogFacts) {
     let times = kept.commits().iter().map(|commit| commit.time);
@@ -212,7 +225,12 @@ impl<'a> Source<'a> {
             stepped_back: commit.stepped_back,
             mark: None,
         };
-        let commits = kept.commits().iter().map(commit).collect();
+        let mut commits: Vec<LogCommit> = kept.commits().iter().map(commit).collect();
+        for marked in kept.marked() {
+            if let (Ok(mark), Some(commit)) = (&marked.mark, commits.get_mut(marked.commit)) {
+                commit.mark = Some(mark.name().to_owned());
+            }
+        }
         let versions = kept.versions().iter().map(|one| (one.page, one.commit)).collect();
         Self { kept, commits, versions }
     }
