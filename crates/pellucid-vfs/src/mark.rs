@@ -3,11 +3,9 @@
 use std::ffi::c_int;
 
 use pellucid::log_archive::Mark;
-use pellucid::{Error, Subject};
 use pellucid_host::connection::Handle;
 use pellucid_host::ffi::{self, Connection};
 use pellucid_host::function::{define, Call, Function};
-use pellucid_host::DatabaseError;
 
 use crate::container::Container;
 use crate::opened;
@@ -31,12 +29,10 @@ enum Answer {
 /// that has a chain of log backups.
 ///
 /// # Errors
-/// [`Error::Misuse`], which says why no commit will have it.
-pub fn mark(handle: &Handle<'_>, mark: &Mark) -> Result<(), DatabaseError> {
-    let refuse =
-        |what: &'static str| Err(Error::misuse(Subject::Option("mark".into()), what).into());
+/// Why no commit will have it.
+fn set(handle: &Handle<'_>, mark: &Mark) -> Result<(), &'static str> {
     if handle.autocommit() {
-        return refuse(
+        return Err(
             "no transaction is open: a mark is that of the transaction which sets it; BEGIN first",
         );
     }
@@ -54,7 +50,7 @@ pub fn mark(handle: &Handle<'_>, mark: &Mark) -> Result<(), DatabaseError> {
     });
     match answers.iter().max().copied().unwrap_or(Answer::Unchanged) {
         // Of several databases one may have the mark already.
-        _ if answers.contains(&Answer::HasOne) => refuse("the transaction has a mark already"),
+        _ if answers.contains(&Answer::HasOne) => Err("the transaction has a mark already"),
         Answer::Marked | Answer::HasOne => {
             ask(handle, |container| {
                 if container.chain().is_some() && container.transaction.writes_wal() {
@@ -64,11 +60,11 @@ pub fn mark(handle: &Handle<'_>, mark: &Mark) -> Result<(), DatabaseError> {
             });
             Ok(())
         }
-        Answer::NoChain => refuse(
+        Answer::NoChain => Err(
             "the database has no chain of log backups, so nothing could find the mark: `pellucid recovery DB full`, and a full backup",
         ),
-        Answer::Exclusive => refuse("in an exclusive locking mode no transaction can have a mark"),
-        Answer::Unchanged => refuse(
+        Answer::Exclusive => Err("in an exclusive locking mode no transaction can have a mark"),
+        Answer::Unchanged => Err(
             "the transaction has changed no encrypted database yet: set the mark behind the first change, or BEGIN IMMEDIATE",
         ),
     }
@@ -85,15 +81,15 @@ static FUNCTIONS: [Function; 2] = [
     Function { name: c"pellucid_mark", arguments: 2, call },
 ];
 
-/// `pellucid_mark(NAME)` and `pellucid_mark(NAME, DESCRIPTION)`: see [`mark`]. Returns the name.
+/// `pellucid_mark(NAME)` and `pellucid_mark(NAME, DESCRIPTION)` give the commit of the transaction under way its mark. They return the name.
 ///
 /// # Errors
 /// Why there is no mark.
 pub fn call(call: &Call<'_>) -> Result<String, String> {
     let (name, description) = (call.text(0).unwrap_or_default(), call.text(1).unwrap_or_default());
     let wanted = Mark::new(&name, &description).map_err(|error| error.to_string())?;
-    let marked = call.lending(|lender| mark(&lender.handle(), &wanted));
-    marked.map(|()| name).map_err(|error| error.to_string())
+    let marked = call.lending(|lender| set(&lender.handle(), &wanted));
+    marked.map(|()| name).map_err(str::to_owned)
 }
 
 /// Defines the function on a connection that is being opened.

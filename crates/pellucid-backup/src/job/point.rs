@@ -83,29 +83,30 @@ pub struct Plan {
 }
 
 /// A full set or a differential.
-struct Base {
-    spot: Spot,
-    full: usize,
-    place: ChainPlace,
+pub(super) struct Base {
+    pub(super) spot: Spot,
+    pub(super) full: usize,
+    pub(super) place: ChainPlace,
     /// Its snapshot was between these moments.
-    begun: u64,
-    finished: u64,
-    pages: u32,
+    pub(super) begun: u64,
+    pub(super) finished: u64,
+    pub(super) pages: u32,
 }
 
 /// A log set, and its commits.
-struct Log {
-    spot: Spot,
-    place: ChainPlace,
+#[derive(Clone)]
+pub(super) struct Log {
+    pub(super) spot: Spot,
+    pub(super) place: ChainPlace,
     /// When it was begun: later commits are not in it.
-    begun: u64,
-    commits: Vec<LogCommit>,
+    pub(super) begun: u64,
+    pub(super) commits: Vec<LogCommit>,
 }
 
 /// A stretch of the way: a log set up to one of its commits.
-struct Stretch<'a> {
-    log: &'a Log,
-    commits: usize,
+pub(super) struct Stretch<'a> {
+    pub(super) log: &'a Log,
+    pub(super) commits: usize,
 }
 
 impl Library {
@@ -243,7 +244,7 @@ impl Library {
     }
 
     /// All sets of chains.
-    fn sets(&self, keys: &dyn KeySource) -> Result<(Vec<Base>, Vec<Log>)> {
+    pub(super) fn sets(&self, keys: &dyn KeySource) -> Result<(Vec<Base>, Vec<Log>)> {
         let (mut bases, mut logs) = (Vec::new(), Vec::new());
         for (number, (media, _)) in self.media.iter().enumerate() {
             for position in 1..=media.sets() {
@@ -311,7 +312,7 @@ impl Base {
 }
 
 /// Refuses logs of which two have other commits under one number, as those of a database and of a copy that went on by itself.
-fn refuse_two_histories(logs: &[Log]) -> Result<()> {
+pub(super) fn refuse_two_histories(logs: &[Log]) -> Result<()> {
     let mut known = HashMap::new();
     for log in logs {
         for commit in &log.commits {
@@ -333,7 +334,7 @@ fn refuse_two_histories(logs: &[Log]) -> Result<()> {
 }
 
 /// Whether a number is on the way: not on a branch that was left. What is before the way is judged by whether logs lead from there.
-fn is_on(way: &[Stretch<'_>], lsn: Lsn) -> bool {
+pub(super) fn is_on(way: &[Stretch<'_>], lsn: Lsn) -> bool {
     let Some(begins) = way.first().map(|first| first.log.place.first) else { return true };
     let is_end = |stretch: &Stretch<'_>| {
         let is_whole = stretch.commits == stretch.log.commits.len();
@@ -352,7 +353,7 @@ enum Aim {
 
 /// The commits that lead to the last one, or to `point` if that is on a branch that was left: from the end backwards each log set goes
 /// on behind another.
-fn way<'a>(logs: &'a [Log], point: &Point, bases: &[Base]) -> Result<Vec<Stretch<'a>>> {
+pub(super) fn way<'a>(logs: &'a [Log], point: &Point, bases: &[Base]) -> Result<Vec<Stretch<'a>>> {
     let by_end = |log: &&Log| (log.place.last, log.begun);
     let has = |log: &&Log, lsn: Lsn| log.commits.iter().any(|commit| commit.lsn == lsn);
     let end = match point {
@@ -378,7 +379,7 @@ fn way<'a>(logs: &'a [Log], point: &Point, bases: &[Base]) -> Result<Vec<Stretch
 }
 
 /// Each commit of the way.
-fn commits<'a>(way: &'a [Stretch<'a>]) -> impl Iterator<Item = &'a LogCommit> {
+pub(super) fn commits<'a>(way: &'a [Stretch<'a>]) -> impl Iterator<Item = &'a LogCommit> {
     way.iter().flat_map(|stretch| &stretch.log.commits[..stretch.commits])
 }
 
@@ -463,7 +464,7 @@ fn no_commit(logs: &[Log], lsn: Lsn) -> Error {
 }
 
 /// The stretches that are applied to `base` up to `stops`. The number from which on they are missing, if they are.
-fn stretches<'a>(
+pub(super) fn stretches<'a>(
     way: &[Stretch<'a>],
     base: &Base,
     stops: Lsn,

@@ -16,7 +16,7 @@ use pellucid_vfs::seal_request::{Credentials, Request};
 use super::conclude::{settle_chain, BegunSet, Concluding};
 use super::facts::{description, join, new_media, set_header};
 use super::{no_place, sealed_header, Done, Phase, Progress};
-use crate::history::Begun;
+use crate::history::{told, Begun, History, MarkRecord};
 use crate::job::error::JobError;
 use crate::job::plan::{Job, LogJob};
 use crate::job::seal::{seal, signer};
@@ -96,6 +96,7 @@ fn make(job: &Job, log: &LogJob, progress: &mut dyn FnMut(&Progress)) -> Result<
     let keys = seal(&mut header, job.algorithm, &job.protections, Some(&source), &credentials)?;
     Event::new(Action::BackedUp, "log").of(full_name(&database)).record_here()?;
     let description = description(job);
+    let database_name = description.database.clone();
     let signer = if job.unsigned { None } else { signer(&header.protectors, &credentials) };
     join(job, &mut header, &description, signer.is_some(), &targets)?;
     let own = header.version2.get_or_insert_with(Version2::default);
@@ -119,6 +120,8 @@ fn make(job: &Job, log: &LogJob, progress: &mut dyn FnMut(&Progress)) -> Result<
     let mut done = Concluding { job, targets, known, set, signer, wanted }.conclude(written)?;
     done.told = told.lines;
     done.told.extend(lost_marks(&kept));
+    let recorded = record_marks(&kept, place, &database_name);
+    done.unrecorded = done.unrecorded.or_else(|| told(recorded));
     if !job.copy_only {
         kept.is_backed_up(done.hash)?;
     }
@@ -180,6 +183,21 @@ fn refuse_without_chain(job: &Job, database: &Path) -> Result<(), JobError> {
     match second.has_chain {
         true => Ok(()),
         false => Err(Error::message(message::NO_CURRENT_BACKUP, "").into()),
+    }
+}
+
+/// Writes the marks into the history, as far as there is one.
+fn record_marks(kept: &KeptLog, place: ChainPlace, database: &str) -> Result<(), DatabaseError> {
+    let mut marks = Vec::new();
+    for Marked { commit, mark } in kept.marked() {
+        if let (Ok(mark), Some(commit)) = (mark, kept.commits().get(*commit)) {
+            let (lsn, time) = (commit.lsn, commit.time);
+            marks.push(MarkRecord { database, fork: place.fork, lsn, time, mark });
+        }
+    }
+    match (marks.is_empty(), History::open_or_begin()?) {
+        (false, Some(history)) => history.record_marks(&marks),
+        _ => Ok(()),
     }
 }
 
