@@ -10,12 +10,17 @@ use std::path::Path;
 use rusqlite::ffi;
 
 unsafe extern "C" fn entry(
-    _db: *mut ffi::sqlite3,
+    db: *mut ffi::sqlite3,
     _message: *mut *mut c_char,
     api: *const ffi::sqlite3_api_routines,
 ) -> c_int {
-    // SAFETY: SQLite calls an automatic extension with its API table.
-    unsafe { pellucid_vfs::register(api.cast(), false) }
+    // SAFETY: SQLite calls an automatic extension with its API table, and the connection that is being opened.
+    unsafe {
+        match pellucid_vfs::register(api.cast(), false) {
+            ffi::SQLITE_OK => pellucid_vfs::mark::define_on(db.cast()),
+            code => code,
+        }
+    }
 }
 
 /// The version of the bundled SQLite, as `3.40.1`.

@@ -8,7 +8,7 @@ mod point;
 mod restore;
 mod verify;
 
-pub use look::{files, header, label, FilesArgs, HeaderArgs, LabelArgs};
+pub use look::{files, header, label, left_out, FilesArgs, HeaderArgs, LabelArgs};
 pub use make::{run as back_up, BackupArgs};
 pub use restore::{run as restore, RestoreArgs};
 pub use verify::{run as verify, VerifyArgs};
@@ -27,7 +27,7 @@ fn register() -> Result<(), Failure> {
 }
 
 /// A time on media, in microseconds since 1970, as people and machines read it.
-fn moment(micros: u64) -> String {
+pub fn moment(micros: u64) -> String {
     let at = time::OffsetDateTime::from_unix_timestamp_nanos(i128::from(micros) * 1000);
     let format = time::format_description::well_known::Rfc3339;
     at.ok().and_then(|at| at.format(&format).ok()).unwrap_or_else(|| "?".to_owned())

@@ -1,5 +1,7 @@
 //! `history`: what the instance knows of backups and restores.
 
+mod points;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -36,6 +38,11 @@ pub struct HistoryArgs {
     /// List restores instead of backups
     #[arg(long)]
     restores: bool,
+    /// Show to which points in time `restore --at` leads: out of the known backups of a database, or of these media
+    #[arg(long, num_args = 1.., value_name = "DB|MEDIA", conflicts_with_all = ["database", "restores"])]
+    points: Vec<PathBuf>,
+    #[command(flatten)]
+    with: OpenWith,
 }
 
 #[derive(Debug, Subcommand)]
@@ -85,6 +92,7 @@ pub fn run(args: &HistoryArgs, output: &Output) -> Result<ExitCode, Failure> {
     match &args.command {
         Some(HistoryCommand::Rebuild(args)) => rebuild(args, output)?,
         Some(HistoryCommand::Prune(args)) => return prune(args, output),
+        None if !args.points.is_empty() => points::show(&args.points, &args.with, output)?,
         None => list(args, output)?,
     }
     Ok(ExitCode::SUCCESS)

@@ -3,6 +3,9 @@
 //! `pellucid_encrypt()` and `pellucid_encrypt(CERTIFICATE)` encrypt the main database of the connection in place, with
 //! the collations and functions that the application defined on it.
 //!
+//! `pellucid_mark(NAME)` and `pellucid_mark(NAME, DESCRIPTION)` give the commit of the transaction under way a mark, by which
+//! `pellucid restore --at mark:NAME` finds it. They return the name.
+//!
 //! `pellucid_last_error()` takes the last line that the shim logged for the calling thread, for a program that tells its
 //! user more than SQLite's words for a number: JSON with SQLite's code and the line; empty text if there is none. Each line is
 //! given once.
@@ -17,7 +20,7 @@ use pellucid_host::function::{Call, Function};
 use pellucid_host::lending::Lender;
 use pellucid_host::{DatabaseError, Options};
 use pellucid_vfs::seal_request::{Birth, Protection};
-use pellucid_vfs::{named_file, opened};
+use pellucid_vfs::{mark, named_file, opened};
 
 use crate::convert::encrypt::encrypt;
 
@@ -25,10 +28,12 @@ use crate::convert::encrypt::encrypt;
 const TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The functions that the extension defines.
-pub static FUNCTIONS: [Function; 3] = [
+pub static FUNCTIONS: [Function; 5] = [
     Function { name: c"pellucid_encrypt", arguments: 0, call: pellucid_encrypt },
     Function { name: c"pellucid_encrypt", arguments: 1, call: pellucid_encrypt },
     Function { name: c"pellucid_last_error", arguments: 0, call: pellucid_last_error },
+    Function { name: c"pellucid_mark", arguments: 1, call: mark::call },
+    Function { name: c"pellucid_mark", arguments: 2, call: mark::call },
 ];
 
 fn pellucid_last_error(_: &Call<'_>) -> Result<String, String> {

@@ -3,6 +3,7 @@
 
 mod kept;
 mod tail;
+mod waiting;
 
 use std::path::Path;
 use std::time::Duration;
@@ -26,8 +27,9 @@ use pellucid_vfs::{opened, witness};
 
 use crate::header_change;
 
-pub use kept::{Commit, KeptLog, Version};
+pub use kept::{Commit, KeptLog, Marked, Version};
 pub use tail::Tail;
+pub use waiting::{waiting, Waiting};
 
 /// How long the first state of an archive waits for whoever changes the one that is there.
 const PATIENCE: Duration = Duration::from_secs(10);

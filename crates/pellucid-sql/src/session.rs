@@ -131,6 +131,8 @@ pub struct Session {
     pub(crate) is_doomed: bool,
     /// The name of the outermost one, and of savepoints.
     pub(crate) savepoints: Vec<String>,
+    /// The mark of its commit: name and description.
+    pub(crate) mark: Option<(String, String)>,
     /// What OPEN MASTER KEY was given.
     pub(crate) open_master_key: Option<pellucid_tsql::secret::Secret>,
 }
@@ -173,6 +175,7 @@ impl Session {
             transactions: 0,
             is_doomed: false,
             savepoints: Vec::new(),
+            mark: None,
             open_master_key: None,
         };
         let database = options.database.as_deref().unwrap_or("master");

@@ -54,7 +54,7 @@ const fn information(
     View { schema: "information_schema", name, columns, rows, is_compatibility: false }
 }
 
-static VIEWS: [View; 28] = [
+static VIEWS: [View; 29] = [
     sys("databases", &database::DATABASES, database::databases),
     View {
         is_compatibility: true,
@@ -84,6 +84,7 @@ static VIEWS: [View; 28] = [
     msdb("backupmediaset", &backup::MEDIA, backup::media),
     msdb("backupmediafamily", &backup::FAMILIES, backup::families),
     msdb("backupfile", &backup::FILES, backup::files),
+    msdb("logmarkhistory", &backup::MARKS, backup::marks),
     msdb("restorehistory", &backup::RESTORES, backup::restores),
     msdb("restorefile", &backup::RESTORE_FILES, backup::restore_files),
 ];

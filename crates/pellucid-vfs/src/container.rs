@@ -19,6 +19,7 @@ use std::time::Instant;
 
 use pellucid::header::{Header, COPY_OFFSETS, REGION_BYTES};
 use pellucid::keys::ContainerKeys;
+use pellucid::log_archive::Mark;
 use pellucid::log_sector::{LogSector, LOG_SECTOR_BYTES};
 use pellucid::sector::{SectorZero, SECTOR_BYTES};
 use pellucid::unit::{FileKind, Place, TAIL_BYTES};
@@ -119,6 +120,8 @@ pub struct Container {
     /// Whether this connection leaves the journal mode WAL although there is a chain of log backups, because another database takes
     /// the place of this one.
     pub leaves_wal: Cell<bool>,
+    /// The mark of the commit of the transaction under way. It goes with the write lock.
+    pub mark: RefCell<Option<Mark>>,
     /// What the chain of log backups has refused to this connection.
     pub log_chain: LogChain,
     /// Whether this connection reads a state of which every page is in the file. A missing page was
@@ -173,6 +176,7 @@ impl Container {
             index: WalIndex::default(),
             reseals: Cell::new(false),
             leaves_wal: Cell::new(false),
+            mark: RefCell::new(None),
             log_chain: LogChain::default(),
             is_whole: Cell::new(false),
             was_cut: Cell::new(false),

@@ -88,6 +88,7 @@ pub mod log_end;
 pub mod lost_log;
 mod lower;
 mod main_file;
+pub mod mark;
 pub mod memory;
 pub mod named_file;
 pub mod names;

@@ -7,6 +7,7 @@
 //! frames that are kept twice, and never some that are kept nowhere.
 
 mod header;
+mod marks;
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -19,7 +20,7 @@ use std::time::Duration;
 use pellucid::hash::Sha256;
 use pellucid::keys::ContainerKeys;
 use pellucid::log_archive::{
-    ArchiveState, Segment, ARCHIVE_SECTORS, ARCHIVE_SECTOR_BYTES, SEGMENT_HEAD_BYTES,
+    ArchiveState, MarkedFrame, Segment, ARCHIVE_SECTORS, ARCHIVE_SECTOR_BYTES, SEGMENT_HEAD_BYTES,
 };
 use pellucid::nonce::SystemNonces;
 use pellucid::secret::fill_random;
@@ -82,7 +83,8 @@ pub fn remove(database: &Path) -> Result<()> {
         let is_own = name == STATE
             || name == HEADER
             || name.as_bytes().ends_with(UNFINISHED.as_bytes())
-            || name.to_str().is_some_and(|name| Segment::of_file_name(name).is_some());
+            || name.to_str().is_some_and(|name| Segment::of_file_name(name).is_some())
+            || name.to_str().is_some_and(|name| MarkedFrame::of_file_name(name).is_some());
         if is_own {
             archive.folder.remove_name(&name).map_err(io)?;
         }
@@ -148,6 +150,7 @@ impl Archive {
         // What is there is of a chain that has ended.
         archive.remove_unfinished();
         archive.segments()?.into_iter().try_for_each(|one| archive.remove_segment(one))?;
+        archive.marked()?.iter().try_for_each(|one| archive.remove_mark(one))?;
         let known = [0, 1].map(|sequence| ArchiveState { sequence, ..*state });
         // Over both sectors, so that none of that chain is the newer one.
         for state in &known {
@@ -419,6 +422,9 @@ impl Locked<'_> {
             let number = segment.first + next;
             open_frame(keys, &run, number, &unit, &mut frame)?;
             let stamp = Stamp::of(&unit);
+            if stamp.mark_follows {
+                self.renew_mark((&run, stamp), number, keys)?;
+            }
             sealed.resize(frame_bytes, 0);
             seal_frame(keys, &mut SystemNonces, (&run, stamp), number, &frame, sealed)?;
             next += 1;

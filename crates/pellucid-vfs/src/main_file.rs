@@ -593,6 +593,7 @@ impl MainFile {
         }
         if mask & WRITE_MASK != 0 {
             self.files.with_wal(WalFile::end_transaction);
+            self.container.mark.take();
             self.container.log_chain.ended_write();
         }
         if mask & CKPT_MASK != 0 {

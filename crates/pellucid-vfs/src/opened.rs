@@ -66,6 +66,17 @@ pub fn sealed<'a>(
     }))
 }
 
+/// Calls `each` with what this connection knows of the database `schema`. None if it has no file, or is not sealed.
+pub fn with_attached<T>(
+    handle: &Handle<'_>,
+    schema: &CStr,
+    each: impl FnOnce(&Container) -> T,
+) -> Option<T> {
+    // SAFETY: the file object of a database that is attached, and stays so within this call.
+    let found = unsafe { lower_of_open(handle.file_of(schema).ok()?) };
+    found.map(|(_, files)| each(&files.container))
+}
+
 /// The main database of `handle` below the shim, with what this connection knows of it, sealed or plain. `None` if another
 /// VFS opened it.
 ///

@@ -8,6 +8,7 @@
 mod frames;
 mod keep;
 mod lost;
+mod mark;
 mod reading;
 mod recovery;
 mod stamps;

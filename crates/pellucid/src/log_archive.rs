@@ -3,9 +3,11 @@
 //! Layout: docs/format.md, "Log archive".
 
 mod header;
+mod mark;
 mod segment;
 mod state;
 
 pub use header::check_header;
+pub use mark::{Mark, MarkedFrame, MARK_FILE_BYTES, MOST_DESCRIPTION_CHARACTERS};
 pub use segment::{Segment, SEGMENT_HEAD_BYTES};
 pub use state::{ArchiveState, LogRun, ARCHIVE_SECTORS, ARCHIVE_SECTOR_BYTES};

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import unicodedata
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
@@ -22,6 +23,8 @@ VERSION = 1
 HAS_BASE, HAS_ENDED = 1, 2
 STATE_MAGIC, SEGMENT_MAGIC = b"PELLOGS\0", b"PELFRAM\0"
 RUN_BYTES = 68
+MARK_SUFFIX, MARK_BYTES = ".mark", 2000
+MARK_CHARACTERS, DESCRIPTION_CHARACTERS = 128, 255
 EPOCH_STEP, FRAME_STEP = 10**15, 10**5
 
 
@@ -94,6 +97,12 @@ class Segment:
     header: bytes
     frames: list[bytes]
     """Those that were kept; how many count is said by what goes on behind them."""
+
+
+@dataclass(frozen=True)
+class Mark:
+    name: str
+    description: str
 
 
 @dataclass
@@ -174,6 +183,30 @@ def parse_segment(raw: bytes, name: str, page_size: int, keys: list[bytes]) -> S
 def open_kept(segment: Segment, number: int, opener: Opener) -> bytes:
     """A frame as SQLite wrote it."""
     return open_frame(segment.frames[number - segment.first], number, opener, segment.header[RUN_OFFSET:])
+
+
+def open_mark(raw: bytes, name: str, header: bytes, opener: Opener) -> Mark:
+    """The mark in the file `name`, of a commit in the log with this header."""
+    salts, number, stamp = (bytes.fromhex(part) for part in name.removesuffix(MARK_SUFFIX).split("-"))
+    run = header[RUN_OFFSET:]
+    if len(raw) != MARK_BYTES or raw[:16] != bytes(8) + stamp or salts != run[8:16]:
+        raise Unauthentic(f"{name}: it is of another commit")
+    content = open_frame(raw, int.from_bytes(number, "big"), opener, run)[16:-TAIL_BYTES]
+    texts = []
+    for most in (MARK_CHARACTERS, DESCRIPTION_CHARACTERS):
+        end = 2 + int.from_bytes(content[:2], "big")
+        try:
+            text = content[2:end].decode()
+        except UnicodeDecodeError as error:
+            raise Corrupt(f"{name}: its text is no UTF-8") from error
+        controls = (one for one in text if unicodedata.category(one) == "Cc" and one not in "\n\t")
+        if end > len(content) or len(text) > most or any(controls):
+            raise Corrupt(f"{name}: its fields are malformed")
+        texts.append(text)
+        content = content[end:]
+    if not texts[0] or any(content):
+        raise Corrupt(f"{name}: its fields are malformed")
+    return Mark(*texts)
 
 
 def check_owner(state: ArchiveState, file_ids: Iterable[bytes], fork: bytes) -> None:

@@ -6,7 +6,7 @@ compared. Resealing (`nonce`) is left out: a reader seals nothing.
 | object | met by the reader |
 |---|---|
 | `header`, `expected`, `sector-0`, `keyring`, `password-file`, `event-log`, `bundle`, `media`, `page`, `unit` | yes |
-| `archive-state`, `archive-segment`, `archive-header`, `log-archive` | yes |
+| `archive-state`, `archive-segment`, `archive-header`, `archive-mark`, `log-archive` | yes |
 | `log-sector`, `wal`, `wal-header`, `wal-frame`, `journal-header`, `journal-record`, `super-journal` | yes |
 | `temporary-block` | no: its key is gone with its process. Opened here as a unit, because the page says how |
 | `index-object` | no: it is gone with the connections. Its name and its head are compared here, because the page says how |
@@ -198,6 +198,11 @@ class Vectors(unittest.TestCase):
         raw, at = case.bytes("sectors"), log_archive.SECTOR_BYTES
         header, _ = log_archive.parse_header_copy(case.body, case.bytes("dek"), (raw[:at], raw[at:]))
         self.assertEqual(header.second.fork if header.second else None, case.bytes("fork"))
+
+    def open_archive_mark(self, case: Case) -> None:
+        mark = log_archive.open_mark(case.body, case["name"], case.bytes("log-header"), case.opener())
+        self.assertEqual(mark.name.encode(), case.bytes("mark"))
+        self.assertEqual(mark.description.encode(), case.bytes("description"))
 
     def open_log_archive(self, case: Case) -> None:
         state, keys, segments = self.archive_state(case), self.archive_keys(case), []

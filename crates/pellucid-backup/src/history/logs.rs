@@ -3,8 +3,10 @@
 use std::collections::BTreeSet;
 
 use pellucid::hash::hex;
+use pellucid::log_archive::Mark;
 use pellucid::lsn::Lsn;
 use pellucid::media::{Kind, SetHeader};
+use pellucid_host::connection::literal;
 use pellucid_host::DatabaseError;
 
 use super::{time_of, History, KnownSet};
@@ -85,7 +87,46 @@ fn number(lsn: Lsn) -> String {
     }
 }
 
+/// A mark that a log backup has.
+#[derive(Debug)]
+pub struct MarkRecord<'a> {
+    /// The database, by the name that its backups have.
+    pub database: &'a str,
+    /// Its recovery fork.
+    pub fork: [u8; 16],
+    /// The commit.
+    pub lsn: Lsn,
+    /// When it was, in microseconds since 1970.
+    pub time: u64,
+    /// The mark.
+    pub mark: &'a Mark,
+}
+
 impl History {
+    /// Writes down marks. One that is known stays as it is.
+    ///
+    /// # Errors
+    /// [`DatabaseError`].
+    pub fn record_marks(&self, marks: &[MarkRecord<'_>]) -> Result<(), DatabaseError> {
+        let text = |text: &str| match text.is_empty() {
+            true => "NULL".to_owned(),
+            false => literal(text),
+        };
+        self.transaction(|| {
+            marks.iter().try_for_each(|one| {
+                self.handle.run(&format!(
+                    "INSERT OR IGNORE INTO logmarkhistory VALUES ({}, {}, {}, NULL, {}, {}, '{}')",
+                    text(one.database),
+                    text(one.mark.name()),
+                    text(one.mark.description()),
+                    number(one.lsn),
+                    time_of(one.time),
+                    hex(&one.fork),
+                ))
+            })
+        })
+    }
+
     /// Writes down where a set is in its chain, if it has one.
     pub(super) fn record_place(&self, set: &SetHeader) -> Result<(), DatabaseError> {
         let Some(place) = set.version2.and_then(|own| own.chain) else { return Ok(()) };

@@ -27,6 +27,7 @@ pub use begun::Begun;
 pub use found::{look_at, Origin};
 pub use link::{chain_at, chain_of, names, KnownManifest, Link};
 pub use list::{KnownOf, KnownRestore, KnownSet};
+pub use logs::MarkRecord;
 pub use prune::{Plan, Pruning};
 pub use record::{files_of, whole_name, FamilyFile, RestoreRecord, SetRecord};
 
@@ -34,11 +35,11 @@ pub use record::{files_of, whole_name, FamilyFile, RestoreRecord, SetRecord};
 pub const FILE: &str = "msdb.db";
 const WAIT_MS: i32 = 10_000;
 
-/// SQL Server's tables, with its columns. Times are UTC, to the microsecond. Six tables of our own: who can open a set,
+/// SQL Server's tables, with its columns. Times are UTC, to the microsecond. Its marks are those of log backups. Six tables of our own: who can open a set,
 /// where a restore went, which sets were overwritten, the manifests of sets, which stay when a set is pruned, the files
 /// of sets that were begun, and the places of sets in chains of log backups.
 pub const SCHEMA: &str = include_str!("schema.sql");
-/// The last four of them, which a history may be too old to have.
+/// The marks and the last four of our own, which a history may be too old to have.
 const LATER: &str = "CREATE TABLE IF NOT EXISTS ";
 
 /// An open history.

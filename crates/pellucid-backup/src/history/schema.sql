@@ -37,4 +37,7 @@ CREATE TABLE IF NOT EXISTS pellucid_manifest(
 CREATE TABLE IF NOT EXISTS pellucid_begun(
   backup_set_uuid TEXT, number INTEGER, physical_device_name TEXT, PRIMARY KEY(backup_set_uuid, number));
 CREATE TABLE IF NOT EXISTS pellucid_log(
-  backup_set_uuid TEXT PRIMARY KEY, fork TEXT, first_time TEXT, last_time TEXT, commits INTEGER)
+  backup_set_uuid TEXT PRIMARY KEY, fork TEXT, first_time TEXT, last_time TEXT, commits INTEGER);
+CREATE TABLE IF NOT EXISTS logmarkhistory(
+  database_name TEXT, mark_name TEXT, description TEXT, user_name TEXT, lsn NUMERIC, mark_time TEXT, fork TEXT,
+  UNIQUE(fork, lsn))

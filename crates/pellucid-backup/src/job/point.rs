@@ -13,6 +13,9 @@ use pellucid::{Error, Result, Subject};
 use super::media::{about, open_family};
 use crate::restore::{Family, LogSet, Media, OpenSet, Tail};
 
+/// Marks that an error names.
+const MOST_MARKS: usize = 5;
+
 /// The point that a database is restored to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Point {
@@ -22,8 +25,10 @@ pub enum Point {
     Time(u64),
     /// Behind the commit of that number, or the last one before it.
     Lsn(Lsn),
-    /// Behind the commit with that mark.
+    /// Behind the commit with that mark, the first one of that name.
     Mark(String),
+    /// Before that commit.
+    BeforeMark(String),
 }
 
 impl fmt::Display for Point {
@@ -32,7 +37,8 @@ impl fmt::Display for Point {
             Self::Last => f.write_str("the last commit"),
             Self::Time(micros) => f.write_str(&shown(*micros)),
             Self::Lsn(lsn) => write!(f, "LSN {lsn}"),
-            Self::Mark(name) => write!(f, "mark `{}`", name.shown()),
+            Self::Mark(name) => write!(f, "the mark `{}`", name.shown()),
+            Self::BeforeMark(name) => write!(f, "the moment before the mark `{}`", name.shown()),
         }
     }
 }
@@ -72,32 +78,35 @@ pub struct Plan {
     pub fork: [u8; 16],
     /// Where the sets end of which all is applied: the number behind which nothing is known of.
     pub ends: Lsn,
+    /// Later commits with the same mark: their numbers and times.
+    pub same_mark: Vec<(Lsn, u64)>,
 }
 
 /// A full set or a differential.
-struct Base {
-    spot: Spot,
-    full: usize,
-    place: ChainPlace,
+pub(super) struct Base {
+    pub(super) spot: Spot,
+    pub(super) full: usize,
+    pub(super) place: ChainPlace,
     /// Its snapshot was between these moments.
-    begun: u64,
-    finished: u64,
-    pages: u32,
+    pub(super) begun: u64,
+    pub(super) finished: u64,
+    pub(super) pages: u32,
 }
 
 /// A log set, and its commits.
-struct Log {
-    spot: Spot,
-    place: ChainPlace,
+#[derive(Clone)]
+pub(super) struct Log {
+    pub(super) spot: Spot,
+    pub(super) place: ChainPlace,
     /// When it was begun: later commits are not in it.
-    begun: u64,
-    commits: Vec<LogCommit>,
+    pub(super) begun: u64,
+    pub(super) commits: Vec<LogCommit>,
 }
 
 /// A stretch of the way: a log set up to one of its commits.
-struct Stretch<'a> {
-    log: &'a Log,
-    commits: usize,
+pub(super) struct Stretch<'a> {
+    pub(super) log: &'a Log,
+    pub(super) commits: usize,
 }
 
 impl Library {
@@ -221,7 +230,9 @@ impl Library {
                 _ => continue,
             };
             match stretches(&way, base, stops) {
-                Ok(logs) => return Ok(plan(base, &logs)),
+                Ok(logs) => {
+                    return Ok(Plan { same_mark: again(&way, point), ..plan(base, &logs) });
+                }
                 Err(lsn) => missing = missing.or_else(|| Some(gap(&logs, &way, lsn))),
             }
         }
@@ -233,7 +244,7 @@ impl Library {
     }
 
     /// All sets of chains.
-    fn sets(&self, keys: &dyn KeySource) -> Result<(Vec<Base>, Vec<Log>)> {
+    pub(super) fn sets(&self, keys: &dyn KeySource) -> Result<(Vec<Base>, Vec<Log>)> {
         let (mut bases, mut logs) = (Vec::new(), Vec::new());
         for (number, (media, _)) in self.media.iter().enumerate() {
             for position in 1..=media.sets() {
@@ -301,7 +312,7 @@ impl Base {
 }
 
 /// Refuses logs of which two have other commits under one number, as those of a database and of a copy that went on by itself.
-fn refuse_two_histories(logs: &[Log]) -> Result<()> {
+pub(super) fn refuse_two_histories(logs: &[Log]) -> Result<()> {
     let mut known = HashMap::new();
     for log in logs {
         for commit in &log.commits {
@@ -323,7 +334,7 @@ fn refuse_two_histories(logs: &[Log]) -> Result<()> {
 }
 
 /// Whether a number is on the way: not on a branch that was left. What is before the way is judged by whether logs lead from there.
-fn is_on(way: &[Stretch<'_>], lsn: Lsn) -> bool {
+pub(super) fn is_on(way: &[Stretch<'_>], lsn: Lsn) -> bool {
     let Some(begins) = way.first().map(|first| first.log.place.first) else { return true };
     let is_end = |stretch: &Stretch<'_>| {
         let is_whole = stretch.commits == stretch.log.commits.len();
@@ -342,7 +353,7 @@ enum Aim {
 
 /// The commits that lead to the last one, or to `point` if that is on a branch that was left: from the end backwards each log set goes
 /// on behind another.
-fn way<'a>(logs: &'a [Log], point: &Point, bases: &[Base]) -> Result<Vec<Stretch<'a>>> {
+pub(super) fn way<'a>(logs: &'a [Log], point: &Point, bases: &[Base]) -> Result<Vec<Stretch<'a>>> {
     let by_end = |log: &&Log| (log.place.last, log.begun);
     let has = |log: &&Log, lsn: Lsn| log.commits.iter().any(|commit| commit.lsn == lsn);
     let end = match point {
@@ -368,7 +379,7 @@ fn way<'a>(logs: &'a [Log], point: &Point, bases: &[Base]) -> Result<Vec<Stretch
 }
 
 /// Each commit of the way.
-fn commits<'a>(way: &'a [Stretch<'a>]) -> impl Iterator<Item = &'a LogCommit> {
+pub(super) fn commits<'a>(way: &'a [Stretch<'a>]) -> impl Iterator<Item = &'a LogCommit> {
     way.iter().flat_map(|stretch| &stretch.log.commits[..stretch.commits])
 }
 
@@ -380,11 +391,16 @@ fn aim(way: &[Stretch<'_>], point: &Point) -> Result<Aim> {
             None => Ok(Aim::Commit(Lsn::of_word(u64::MAX))),
         },
         Point::Lsn(lsn) => Ok(Aim::Commit(*lsn)),
-        Point::Mark(name) => {
-            let has = |commit: &&LogCommit| commit.mark.as_deref() == Some(name);
-            let commit = commits(way).find(has);
-            let none = || misuse(&format!("no commit has the mark `{}`", name.shown()));
-            commit.map(|commit| Aim::Commit(commit.lsn)).ok_or_else(none)
+        Point::Mark(name) | Point::BeforeMark(name) => {
+            let has = |commit: &LogCommit| commit.mark.as_deref() == Some(name);
+            let place = commits(way).position(has).ok_or_else(|| no_mark(way, name))?;
+            let lsn = match (point, place.checked_sub(1)) {
+                (Point::Mark(_), _) => commits(way).nth(place).map(|commit| commit.lsn),
+                (_, Some(before)) => commits(way).nth(before).map(|commit| commit.lsn),
+                // What the commit follows is in the set before these.
+                (_, None) => way.first().map(|first| first.log.place.first),
+            };
+            lsn.map(Aim::Commit).ok_or_else(|| no_mark(way, name))
         }
         Point::Time(time) => at_time(way, *time),
     }
@@ -418,6 +434,25 @@ fn at_time(way: &[Stretch<'_>], time: u64) -> Result<Aim> {
     Ok(before.map_or(Aim::Before { time, next }, |commit| Aim::Commit(commit.lsn)))
 }
 
+/// Later commits with the mark that `point` names.
+fn again(way: &[Stretch<'_>], point: &Point) -> Vec<(Lsn, u64)> {
+    let (Point::Mark(name) | Point::BeforeMark(name)) = point else { return Vec::new() };
+    let has = |commit: &&LogCommit| commit.mark.as_deref() == Some(name);
+    commits(way).filter(has).skip(1).map(|commit| (commit.lsn, commit.time)).collect()
+}
+
+fn no_mark(way: &[Stretch<'_>], name: &str) -> Error {
+    let mut others: Vec<&str> = commits(way).filter_map(|commit| commit.mark.as_deref()).collect();
+    others.dedup();
+    let from = others.len().saturating_sub(MOST_MARKS);
+    let others: Vec<_> = others[from..].iter().map(|one| format!("`{}`", one.shown())).collect();
+    let others = match others.is_empty() {
+        true => "none of them has a mark".to_owned(),
+        false => format!("the last ones are {}", others.join(", ")),
+    };
+    misuse(&format!("no commit of these media has the mark `{}`; {others}", name.shown()))
+}
+
 fn no_commit(logs: &[Log], lsn: Lsn) -> Error {
     let all = || logs.iter().flat_map(|log| &log.commits).map(|commit| commit.lsn);
     let near = [all().filter(|other| *other < lsn).max(), all().filter(|other| *other > lsn).min()];
@@ -429,7 +464,7 @@ fn no_commit(logs: &[Log], lsn: Lsn) -> Error {
 }
 
 /// The stretches that are applied to `base` up to `stops`. The number from which on they are missing, if they are.
-fn stretches<'a>(
+pub(super) fn stretches<'a>(
     way: &[Stretch<'a>],
     base: &Base,
     stops: Lsn,
@@ -488,6 +523,7 @@ fn plan(base: &Base, logs: &[(&Log, usize)]) -> Plan {
         pages: last.map_or(base.pages, |commit| commit.pages),
         fork: base.place.fork,
         ends: logs.last().map_or(base.place.first, |(log, _)| log.place.last),
+        same_mark: Vec::new(),
     }
 }
 

@@ -89,6 +89,8 @@ pub struct Restored {
     pub sets: Vec<(u32, Kind)>,
     /// The last commit that it has, of those in log sets: number and time, in microseconds since 1970.
     pub reached: Option<(Lsn, u64)>,
+    /// Later commits with the mark that was asked for: their numbers and times.
+    pub same_mark: Vec<(Lsn, u64)>,
     /// Pages that were unreadable at the backup. They are zeros.
     pub missing: Vec<u32>,
     /// Whether a set in clear was believed although sealed databases are known here, or although it
@@ -229,6 +231,7 @@ pub fn restore(
         replaced: place.is_taken,
         sets: chain.sets().chain(logs.iter().map(|(set, _)| set)).map(kind).collect(),
         reached: from.plan.as_ref().and_then(|plan| plan.reached),
+        same_mark: from.plan.as_ref().map_or_else(Vec::new, |plan| plan.same_mark.clone()),
         missing: chain.missing(),
         doubtful,
         told,

@@ -6,7 +6,7 @@ use time::format_description::well_known::Rfc3339;
 use time::macros::format_description;
 use time::{OffsetDateTime, PrimitiveDateTime};
 
-/// Reads a point: `last`, `lsn:N`, or a time, in UTC where it says nothing else.
+/// Reads a point: `last`, `lsn:N`, `mark:NAME`, `before-mark:NAME`, or a time, in UTC where it says nothing else.
 pub fn parse(text: &str) -> Result<Point, String> {
     if text.eq_ignore_ascii_case("last") {
         return Ok(Point::Last);
@@ -15,8 +15,18 @@ pub fn parse(text: &str) -> Result<Point, String> {
         let number = Lsn::parse(text).filter(|lsn| !lsn.is_none());
         return number.map(Point::Lsn).ok_or_else(|| format!("`{text}` is no LSN"));
     }
+    for (prefix, point) in
+        [("mark:", Point::Mark as fn(String) -> Point), ("before-mark:", Point::BeforeMark)]
+    {
+        match text.strip_prefix(prefix) {
+            None => {}
+            Some("") => return Err(format!("`{text}` names no mark")),
+            Some(name) => return Ok(point(name.to_owned())),
+        }
+    }
     let micros = time_of(text).ok_or_else(|| {
-        format!("`{text}` is no time: `2026-11-25 03:12:07.5`, `2026-11-25T03:12:07+01:00`, `lsn:N` or `last`")
+        format!("`{text}` is no time: `2026-11-25 03:12:07.5`, `2026-11-25T03:12:07+01:00`, `lsn:N`, `mark:NAME`, \
+             `before-mark:NAME` or `last`")
     })?;
     u64::try_from(micros).map(Point::Time).map_err(|_| "it is before 1970".to_owned())
 }
@@ -57,7 +67,18 @@ mod tests {
         }
         assert_eq!(parse("lsn:3000000000700001"), Ok(Point::Lsn(Lsn::new(3, 7))));
         assert_eq!(parse("LAST"), Ok(Point::Last));
-        for text in ["", "lsn:", "lsn:0", "noon", "1960-01-01 00:00", "2025-13-01 00:00"] {
+        assert_eq!(parse("mark:a b"), Ok(Point::Mark("a b".into())));
+        assert_eq!(parse("before-mark:last"), Ok(Point::BeforeMark("last".into())));
+        for text in [
+            "",
+            "mark:",
+            "before-mark:",
+            "lsn:",
+            "lsn:0",
+            "noon",
+            "1960-01-01 00:00",
+            "2025-13-01 00:00",
+        ] {
             assert!(parse(text).is_err(), "{text}");
         }
     }

@@ -171,6 +171,12 @@ pub fn run(args: &RestoreArgs, output: &Output) -> Result<ExitCode, Failure> {
     if let Some((lsn, time)) = done.reached {
         output.line(format!("Its last commit is LSN {lsn} of {}.", shown_moment(time)));
     }
+    for (lsn, time) in &done.same_mark {
+        output.warning(format!(
+            "a later commit has the same mark: LSN {lsn} of {}; `--at lsn:{lsn}` restores it",
+            shown_moment(*time)
+        ));
+    }
     if done.doubtful {
         output.warning("the backup is NOT sealed: anybody can have made it");
     }
@@ -192,6 +198,7 @@ pub fn run(args: &RestoreArgs, output: &Output) -> Result<ExitCode, Failure> {
             "position": position, "type": kind.name() })).collect::<Vec<_>>(),
         "last_lsn": done.reached.map(|(lsn, _)| lsn.to_string()),
         "last_commit": done.reached.map(|(_, time)| super::moment(time)),
+        "later_marks": done.same_mark.iter().map(|(lsn, _)| lsn.to_string()).collect::<Vec<_>>(),
         "signed_by": signed_by(&done.signer), "chain": done.told, "standing": job.leave.name(),
         "damaged_pages": done.missing, "seconds": took.as_secs_f64(),
     }));

@@ -138,6 +138,14 @@ fn a_chain_of_log_backups() {
     json("verify log.bak");
     json("history");
     json("restore full.bak log.bak --at last --to again.db");
+    let marked = "BEGIN IMMEDIATE; SELECT pellucid_mark('m'); UPDATE t SET b = 'y'; COMMIT";
+    place.pellucid(&["run", "--", "sqlite3", "app.db", marked]).succeeded();
+    place.pellucid(&["run", "--", "sqlite3", "app.db", marked]).succeeded();
+    json("history --points app.db");
+    json("backup app.db --log --to marked.bak");
+    json("restore full.bak log.bak marked.bak --at mark:m --to marked.db");
+    json("history --points full.bak marked.bak");
+    json("history --points full.bak log.bak marked.bak");
     json("recovery app.db simple");
 }
 

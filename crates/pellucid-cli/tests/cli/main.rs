@@ -60,6 +60,7 @@ mod log_backups;
 mod log_put_back;
 mod lost_log;
 mod manual;
+mod marks;
 mod messages;
 mod metrics;
 mod names;

@@ -117,6 +117,8 @@ fn the_header_of_a_container_says_the_recovery_model() {
     let shown = says(&server, log, &[NO_BASE, LOG_ENDS]);
     assert_eq!(count(&shown, "Database 'Sales'"), 0, "{shown}");
     done(&server, &format!("BACKUP DATABASE Sales TO DISK = 'D:\\full.bak' {log}"));
+    assert_eq!(one(&server, MODEL), "1|FULL|0|NOTHING|FULL");
+    done(&server, &rows(7, 7));
     assert_eq!(one(&server, MODEL), "1|FULL|2|LOG_BACKUP|FULL");
     // What another program changes is seen.
     let file = server.0.path("keys/data/Sales.db");
@@ -211,9 +213,14 @@ fn log_backups_and_what_is_known_of_them() {
         "{lsn}"
     );
     let stats = "SELECT d.name, s.recovery_model, s.log_truncation_holdup_reason, CASE WHEN s.total_log_size_mb > 0 AND \
-                 s.log_backup_time IS NOT NULL AND s.log_backup_lsn LIKE '%:0001' THEN 1 END, s.log_min_lsn FROM \
-                 sys.databases d CROSS APPLY sys.dm_db_log_stats(d.database_id) s WHERE d.name = 'Sales'";
-    assert_eq!(one(&server, stats), "Sales|FULL|LOG_BACKUP|1|NULL");
+                 s.log_backup_time IS NOT NULL AND s.log_backup_lsn LIKE '%:0001' THEN 1 END, CASE WHEN s.log_min_lsn = \
+                 s.log_backup_lsn THEN 1 END, CASE WHEN s.log_end_lsn > s.log_min_lsn THEN 1 ELSE 0 END, CASE WHEN \
+                 s.log_since_last_log_backup_mb > 0 AND s.active_log_size_mb = s.log_since_last_log_backup_mb THEN 1 \
+                 ELSE 0 END, s.log_recovery_lsn FROM sys.databases d CROSS APPLY sys.dm_db_log_stats(d.database_id) s \
+                 WHERE d.name = 'Sales'";
+    assert_eq!(one(&server, stats), "Sales|FULL|NOTHING|1|1|0|0|NULL");
+    done(&server, &rows(6, 6));
+    assert_eq!(one(&server, stats), "Sales|FULL|LOG_BACKUP|1|1|1|1|NULL");
     assert_eq!(
         one(&server, "SELECT recovery_model FROM sys.dm_db_log_stats(DB_ID('Sales'))"),
         "FULL"

@@ -490,6 +490,7 @@ fn the_history() {
             "is_snapshot",
             "first_recovery_fork_guid",
             "last_recovery_fork_guid",
+            "fork_point_lsn",
         ],
     );
     seen.without_source.insert("last_valid_restore_time".to_owned());

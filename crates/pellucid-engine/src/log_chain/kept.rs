@@ -10,7 +10,7 @@ use std::time::Duration;
 use pellucid::hash::Sha256;
 use pellucid::header::Header;
 use pellucid::keys::ContainerKeys;
-use pellucid::log_archive::{ArchiveState, Segment, SEGMENT_HEAD_BYTES};
+use pellucid::log_archive::{ArchiveState, Mark, MarkedFrame, Segment, SEGMENT_HEAD_BYTES};
 use pellucid::lsn::Lsn;
 use pellucid::shown::Shown;
 use pellucid::unit::TAIL_BYTES;
@@ -55,6 +55,15 @@ pub struct Version {
     at: (u32, u32),
 }
 
+/// A commit that has a mark.
+#[derive(Debug)]
+pub struct Marked {
+    /// The commit, by its place among the commits.
+    pub commit: usize,
+    /// Its mark, or why it cannot be read: the commit goes into the log backup without it.
+    pub mark: Result<Mark>,
+}
+
 /// Frames of one epoch, in a file of the archive.
 #[derive(Debug)]
 struct Frames {
@@ -78,6 +87,7 @@ pub struct KeptLog {
     last: Lsn,
     commits: Vec<Commit>,
     versions: Vec<Version>,
+    marked: Vec<Marked>,
     unit: Vec<u8>,
     frame: Vec<u8>,
 }
@@ -145,6 +155,7 @@ impl KeptLog {
             last: state.live.lsn(state.live.kept),
             commits: Vec::new(),
             versions: Vec::new(),
+            marked: Vec::new(),
             unit: vec![0; frame_bytes],
             frame: vec![0; frame_bytes],
         };
@@ -176,6 +187,11 @@ impl KeptLog {
     /// The commits.
     pub fn commits(&self) -> &[Commit] {
         &self.commits
+    }
+
+    /// Those of the commits that have a mark.
+    pub fn marked(&self) -> &[Marked] {
+        &self.marked
     }
 
     /// What they made of pages: by page, then by commit.
@@ -227,6 +243,15 @@ impl KeptLog {
         let is_done = |(epoch, first): &(u32, u32)| Lsn::new(*epoch, *first) <= self.last;
         for segment in self.archive.segments()?.into_iter().filter(is_done) {
             self.archive.remove_segment(segment)?;
+        }
+        // A mark behind what is kept of the live run may be that of a commit under way.
+        let live = &self.state.live;
+        for frame in self.archive.marked()? {
+            let is_of = |frames: &Frames| frames.run.salts() == frame.salts;
+            let is_done = frame.salts != live.salts || frame.frame <= live.kept;
+            if is_done && self.frames.iter().any(is_of) {
+                self.archive.remove_mark(&frame)?;
+            }
         }
         Ok(())
     }
@@ -287,6 +312,7 @@ impl KeptLog {
             let mut found = Found {
                 commits: &mut self.commits,
                 versions: &mut self.versions,
+                marked: Vec::new(),
                 pages: Vec::new(),
                 is_first: true,
             };
@@ -298,6 +324,10 @@ impl KeptLog {
                 }
                 open_frame(&self.keys, &frames.run, number, &self.unit, &mut self.frame)?;
                 found.frame(Lsn::new(segment.epoch, number), (at, number), &self.unit);
+            }
+            for (commit, number, stamp) in found.marked {
+                let mark = read_mark(&self.archive, &self.keys, (&frames.run, stamp), number);
+                self.marked.push(Marked { commit, mark });
             }
             if tails.finish() != segment.tails {
                 return Err(other_frames(segment));
@@ -312,6 +342,8 @@ impl KeptLog {
 struct Found<'a> {
     commits: &'a mut Vec<Commit>,
     versions: &'a mut Vec<Version>,
+    /// Commits that have a mark, with the number and the stamp of their last frames.
+    marked: Vec<(usize, u32, Stamp)>,
     /// Pages and places of the frames of the transaction under way.
     pages: Vec<(u32, (u32, u32))>,
     is_first: bool,
@@ -342,6 +374,9 @@ impl Found<'_> {
 
     fn commit(&mut self, lsn: Lsn, stamp: Stamp, size: u32) {
         let commit = self.commits.len() as u32;
+        if stamp.mark_follows {
+            self.marked.push((self.commits.len(), lsn.frame, stamp));
+        }
         let mut pages = std::mem::take(&mut self.pages);
         self.commits.push(Commit {
             lsn,
@@ -363,6 +398,17 @@ impl Found<'_> {
             }
         }
     }
+}
+
+fn read_mark(
+    archive: &Archive,
+    keys: &ContainerKeys,
+    (run, stamp): (&Run, Stamp),
+    number: u32,
+) -> Result<Mark> {
+    let gone = || Error::corrupt(Subject::LogArchive, "its mark is not in the archive");
+    let sealed = archive.sealed_mark(&MarkedFrame::of(run, number, stamp))?.ok_or_else(gone)?;
+    Mark::open(keys, (run, stamp), number, &sealed)
 }
 
 fn offset(segment: &Segment, number: u32, frame_bytes: usize) -> u64 {

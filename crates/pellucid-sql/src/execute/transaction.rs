@@ -1,5 +1,7 @@
 //! BEGIN, COMMIT, ROLLBACK, SAVE TRANSACTION.
 
+use pellucid::log_archive::MOST_DESCRIPTION_CHARACTERS;
+use pellucid::media::MOST_MARK_CHARACTERS;
 use pellucid_tsql::ast::{Name, OrVariable, StringLiteral, TransactionStatement};
 
 use super::Done;
@@ -10,17 +12,29 @@ use crate::translate::quoted;
 impl Session {
     pub(super) fn transaction(&mut self, statement: &TransactionStatement) -> Done {
         match statement {
-            TransactionStatement::Begin { name, mark: _ } => {
+            TransactionStatement::Begin { name, mark } => {
                 let name = self.transaction_name(name.as_ref())?;
                 if self.transactions == 0 {
                     self.databases.connection.execute_batch("BEGIN")?;
-                    self.savepoints = vec![name.unwrap_or_default()];
+                    self.savepoints = vec![name.clone().unwrap_or_default()];
+                    self.mark = None;
                 }
                 self.transactions += 1;
+                match (mark, name) {
+                    (Some(_), Some(_)) if self.mark.is_some() => {
+                        self.inform(Message::of(table::MARK_OF_ANOTHER, []));
+                    }
+                    (Some(description), Some(name)) => {
+                        let about = description.as_ref().map(|text| text.text.as_str());
+                        self.mark = Some((name, about.unwrap_or_default().to_owned()));
+                    }
+                    _ => {}
+                }
             }
             TransactionStatement::Commit { .. } => match self.transactions {
                 0 => return Err(Message::of(table::COMMIT_WITHOUT_TRANSACTION, []).into()),
                 1 => {
+                    self.set_mark();
                     self.databases.connection.execute_batch("COMMIT")?;
                     self.transactions = 0;
                     self.savepoints.clear();
@@ -71,6 +85,20 @@ impl Session {
                 Some(self.text(&text)?)
             }
         })
+    }
+
+    /// Gives the transaction that is about to be committed its mark. Like there, one that changes no database with a chain of log
+    /// backups has none: nothing could find it.
+    fn set_mark(&mut self) {
+        let Some((name, description)) = self.mark.take() else { return };
+        let shown = |text: &str, most: usize| -> String {
+            let shown = |c: char| if c.is_control() && c != '\n' && c != '\t' { ' ' } else { c };
+            text.chars().take(most).map(shown).collect()
+        };
+        let values =
+            [shown(&name, MOST_MARK_CHARACTERS), shown(&description, MOST_DESCRIPTION_CHARACTERS)];
+        let connection = &self.databases.connection;
+        let _ = connection.query_row("SELECT pellucid_mark(?1, ?2)", values, |_| Ok(()));
     }
 
     /// ROLLBACK of everything.

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use pellucid::header::{Header, RecoveryModel, Standing};
 use pellucid::lsn::Lsn;
 use pellucid_engine::inspect::Kind;
-use pellucid_engine::log_chain;
+use pellucid_engine::log_chain::{self, Waiting};
 
 use super::Databases;
 use crate::instance::{Known, State};
@@ -81,6 +81,17 @@ impl Databases {
             pellucid_engine::standing::change(&known.path, standing, || Ok(()))?;
         }
         Ok(())
+    }
+
+    /// What of its chain waits for a log backup. None where it has none, and where nothing says so now: another program has it for
+    /// itself alone, or its archive cannot be read.
+    pub fn waits_for_backup(&self, known: &Known, recovery: &Recovery) -> Option<Waiting> {
+        recovery.fork.and_then(|_| log_chain::waiting(&known.path).ok().flatten())
+    }
+
+    /// Why its log is not free: `LOG_BACKUP` where it has commits that no log backup has, also where that cannot be known.
+    pub fn holds_log(&self, recovery: &Recovery, waiting: Option<Waiting>) -> bool {
+        recovery.fork.is_some() && waiting.is_none_or(|waiting| waiting.is_some())
     }
 
     /// Gives a database another recovery model: in its header, if that has room for it, else as soon as it has.

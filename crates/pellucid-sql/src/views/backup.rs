@@ -17,7 +17,7 @@ const GUID: SqlType = SqlType::UniqueIdentifier;
 const THUMBPRINT: SqlType = SqlType::VarBinary(Length::Of(32));
 
 /// Source: Microsoft's "backupset".
-pub(super) const SETS: [Column; 45] = [
+pub(super) const SETS: [Column; 46] = [
     ("backup_set_id", SqlType::Int),
     ("backup_set_uuid", GUID),
     ("media_set_id", SqlType::Int),
@@ -62,7 +62,18 @@ pub(super) const SETS: [Column; 45] = [
     ("is_snapshot", SqlType::Bit),
     ("first_recovery_fork_guid", GUID),
     ("last_recovery_fork_guid", GUID),
+    ("fork_point_lsn", LSN),
     ("database_guid", GUID),
+];
+
+/// Source: Microsoft's "logmarkhistory".
+pub(super) const MARKS: [Column; 6] = [
+    ("database_name", N128),
+    ("mark_name", N128),
+    ("description", SqlType::nvarchar(255)),
+    ("user_name", N128),
+    ("lsn", LSN),
+    ("mark_time", SqlType::DateTime),
 ];
 
 /// Source: Microsoft's "backupmediaset".
@@ -161,6 +172,10 @@ pub(super) fn sets(databases: &Databases) -> Result<Vec<Row>> {
         }
     }
     Ok(rows)
+}
+
+pub(super) fn marks(databases: &Databases) -> Result<Vec<Row>> {
+    read(databases, "logmarkhistory", &MARKS)
 }
 
 /// The recovery forks of the sets that have one, both as they are shown.

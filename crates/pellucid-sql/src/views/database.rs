@@ -90,10 +90,10 @@ pub(super) fn databases(databases: &Databases) -> Result<Vec<Row>> {
         let state = keys.iter().find(|state| state.id == known.id);
         let declared = known.id == MASTER && instance.is_master_key_declared()? && by_server;
         let recovery = databases.recovery(&known)?;
-        // A chain is what keeps a log from being begun anew before it is backed up.
-        let (wait, waits_for) = match recovery.fork {
-            Some(_) => (2, "LOG_BACKUP"),
-            None => (0, "NOTHING"),
+        let waiting = databases.waits_for_backup(&known, &recovery);
+        let (wait, waits_for) = match databases.holds_log(&recovery, waiting) {
+            true => (2, "LOG_BACKUP"),
+            false => (0, "NOTHING"),
         };
         let verify = match known.page_verify {
             0 => "NONE",

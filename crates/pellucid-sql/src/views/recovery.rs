@@ -75,12 +75,19 @@ pub(super) fn log_stats(databases: &Databases) -> Result<Vec<Row>> {
     for known in databases.instance.databases()? {
         let recovery = databases.recovery(&known)?;
         let last = last_log_backup(databases, &recovery)?;
-        let size = log_bytes(&known) as f64 / (1024.0 * 1024.0);
+        let megabytes = |bytes: u64| Value::Real(bytes as f64 / (1024.0 * 1024.0));
+        let waiting = databases.waits_for_backup(&known, &recovery);
         let mut row = vec![Value::Null; LOG_STATS.len()];
         row[0] = Value::Integer(known.id);
         row[1] = text(recovery_model(recovery.model));
-        row[7] = Value::Real(size);
-        row[10] = text(if recovery.fork.is_some() { "LOG_BACKUP" } else { "NOTHING" });
+        row[7] = megabytes(log_bytes(&known));
+        let holds = databases.holds_log(&recovery, waiting);
+        row[10] = text(if holds { "LOG_BACKUP" } else { "NOTHING" });
+        if let Some(waiting) = waiting {
+            (row[2], row[3]) = (text(in_parts(waiting.backed_up)), text(in_parts(waiting.last)));
+            // What no log backup has is what cannot be written over.
+            (row[9], row[13]) = (megabytes(waiting.bytes), megabytes(waiting.bytes));
+        }
         if let Some((lsn, time)) = last {
             row[11] = time.map_or(Value::Null, Value::Text);
             row[12] = text(in_parts(lsn));

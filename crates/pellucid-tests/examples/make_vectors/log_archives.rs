@@ -4,7 +4,8 @@ use pellucid::hash::Sha256;
 use pellucid::header::{RecoveryModel, Second};
 use pellucid::keys::HeaderKey;
 use pellucid::log_archive::{
-    ArchiveState, LogRun, Segment, ARCHIVE_SECTORS, ARCHIVE_SECTOR_BYTES, SEGMENT_HEAD_BYTES,
+    ArchiveState, LogRun, Mark, MarkedFrame, Segment, ARCHIVE_SECTORS, ARCHIVE_SECTOR_BYTES,
+    SEGMENT_HEAD_BYTES,
 };
 use pellucid::lsn::Lsn;
 use pellucid::secret::Secret32;
@@ -28,6 +29,7 @@ const SECTOR: usize = ARCHIVE_SECTOR_BYTES;
 pub fn cases() -> Result<Vec<Case>> {
     let mut cases = states()?;
     cases.extend(segments()?);
+    cases.extend(marks()?);
     cases.extend(archives()?);
     cases.extend(header_copies()?);
     Ok(cases)
@@ -314,6 +316,52 @@ fn segments() -> Result<Vec<Case>> {
         flip(refused("flipped-commit-size", TAG), at(1, 7)),
         flip(refused("flipped-stamp", TAG), at(1, 8)),
         refused("frames-exchanged", TAG).with_body(&exchanged),
+        good,
+    ])
+}
+
+fn marks() -> Result<Vec<Case>> {
+    let run = Run::of(&header(2), Version::Second);
+    let time = Time::from_units(1_700_000_000 * 15_625 + 7);
+    let stamp = Stamp { time, first: true, mark_follows: true, ..Stamp::default() };
+    let keys = container(Algorithm::Aes256, GENERATION)?;
+    let name = MarkedFrame::of(&run, 3, stamp).file_name();
+    let of = |kind: &str, name_of: &str, about: &str| -> Result<Case> {
+        let sealed = Mark::new(name_of, about)?.seal(&keys, &mut Fixed(90), (&run, stamp), 3)?;
+        Ok(case("archive-mark", kind, Algorithm::Aes256)
+            .with("name", &name)
+            .with_bytes("log-header", &header(2))
+            .with_bytes("mark", name_of.as_bytes())
+            .with_bytes("description", about.as_bytes())
+            .with_body(&sealed))
+    };
+    let good = of("written", "before the deployment", "change 4711, for Grüße")?;
+    let refused = |kind: &str| good.failing(kind, "unauthentic", "a mark is of another commit");
+    // What a later version would seal, or nobody.
+    let sealed = |kind: &str, error: &str, content: &[u8]| -> Result<Case> {
+        let mut frame = vec![0; 16];
+        frame.extend_from_slice(content);
+        frame.resize(good.body.len(), 0);
+        let mut unit = vec![0; good.body.len()];
+        wal::seal_frame(&keys, &mut Fixed(91), (&run, stamp), 3, &frame, &mut unit)?;
+        Ok(good.failing(kind, "corrupt", error).with_body(&unit))
+    };
+    let other = |from: &str, to: &str| name.replace(from, to);
+    let later = Stamp { time: Time::from_units(time.units() + 1), ..stamp };
+    Ok(vec![
+        of("without-a-description", "x", "")?,
+        flip(refused("flipped"), 100),
+        flip(refused("flipped-page-number"), 3),
+        refused("cut").with_body(&good.body[..good.body.len() - 1]),
+        refused("of-another-frame").with("name", other("-00000003-", "-00000004-")),
+        refused("of-another-stamp").with("name", MarkedFrame::of(&run, 3, later).file_name()),
+        refused("of-another-run").with_bytes("log-header", &header(1)).with(
+            "name",
+            MarkedFrame::of(&Run::of(&header(1), Version::Second), 3, stamp).file_name(),
+        ),
+        refused("of-another-database").with_bytes("file-id", &OTHER_ID),
+        sealed("malformed", "the fields of a mark are malformed", b"\0\0\0\0")?,
+        sealed("padding-in-use", "a mark has more than its fields", b"\0\x01x\0\0y")?,
         good,
     ])
 }

@@ -21,6 +21,7 @@ mod busy;
 mod chain;
 mod escapes;
 mod faults;
+mod marks;
 mod older;
 mod points;
 mod put_back;

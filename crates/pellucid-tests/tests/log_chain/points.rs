@@ -6,7 +6,7 @@ use pellucid::header::{RecoveryModel, Standing};
 use pellucid::lsn::Lsn;
 use pellucid::Algorithm;
 use pellucid_backup::job::{
-    back_up, processors, restore, Files, Job, Library, LogJob, Point, Restored, Restoring,
+    back_up, processors, restore, Done, Files, Job, Library, LogJob, Point, Restored, Restoring,
 };
 use pellucid_engine::log_chain::{self, KeptLog};
 use pellucid_host::DatabaseError;
@@ -32,10 +32,13 @@ pub fn differential(bench: &Bench, name: &str, of: &Path) -> PathBuf {
 }
 
 pub fn log(bench: &Bench, name: &str) -> PathBuf {
+    log_done(bench, name).1
+}
+
+pub fn log_done(bench: &Bench, name: &str) -> (Done, PathBuf) {
     let path = bench.path(name);
     let job = Job::new(bench.database(), files(path.clone()));
-    back_up(&Job { log: Some(LogJob::default()), ..job }, &mut |_| ()).unwrap();
-    path
+    (back_up(&Job { log: Some(LogJob::default()), ..job }, &mut |_| ()).unwrap(), path)
 }
 
 pub fn restoring(media: &[PathBuf], point: Point, to: PathBuf) -> Restoring {
@@ -59,14 +62,14 @@ pub fn restoring(media: &[PathBuf], point: Point, to: PathBuf) -> Restoring {
     }
 }
 
-fn restored(media: &[PathBuf], point: Point, to: PathBuf) -> Result<Restored, DatabaseError> {
+pub fn restored(media: &[PathBuf], point: Point, to: PathBuf) -> Result<Restored, DatabaseError> {
     for end in ["", "-wal", "-shm"] {
         let _ = std::fs::remove_file(pellucid_files::paths::beside(&to, end));
     }
     restore(&restoring(media, point, to), &mut |_, _| ())
 }
 
-fn open(path: &Path) -> Connection {
+pub fn open(path: &Path) -> Connection {
     pellucid_tests::content::open(&format!("file:{}?vfs=pellucid", path.display())).unwrap()
 }
 
@@ -179,7 +182,7 @@ fn what_cannot_be_had_is_named_with_what_can() {
     let none = told(&[&logs[0]], Point::Last);
     assert!(none.contains("no full backup"), "{none}");
     let mark = told(&[&full, &logs[0]], Point::Mark("deploy".into()));
-    assert!(mark.contains("no commit has the mark `deploy`"), "{mark}");
+    assert!(mark.contains("no commit of these media has the mark `deploy`"), "{mark}");
     // Another fork's log sets: the chain was ended and begun anew.
     log_chain::set_model(&bench.database(), RecoveryModel::Simple).unwrap();
     log_chain::set_model(&bench.database(), RecoveryModel::Full).unwrap();

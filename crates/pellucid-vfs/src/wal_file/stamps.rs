@@ -149,7 +149,8 @@ impl WalFile {
         };
         let last = self.stamps.last.1;
         if self.stamps.repeats(number, &self.frame) {
-            return Ok(Stamp { first: false, synced_before: false, ..last });
+            let padding = Stamp { first: false, synced_before: false, ..last };
+            return Ok(Stamp { mark_follows: false, ..padding });
         }
         let stamps = &mut self.stamps;
         let goes_on = stamps.first.is_some_and(|first| first <= number)
@@ -177,6 +178,7 @@ impl WalFile {
             let now = Time::now();
             stamp.stepped_back = now.units() + Time::STEP < last.time.units();
             stamp.time = if stamp.stepped_back { now } else { now.max(last.time) };
+            stamp.mark_follows = self.is_marked();
         }
         Ok(stamp)
     }

@@ -275,6 +275,9 @@ impl WalFile {
             Version::First => Stamp::default(),
             Version::Second => self.stamp(number, &run)?,
         };
+        if stamp.mark_follows {
+            self.keep_mark(number, &run, stamp)?;
+        }
         self.ahead.changed(number.into(), u64::from(number) + 1);
         self.opened.forget();
         self.committed.1 = self.committed.1.min(number - 1);

@@ -104,7 +104,8 @@ impl LogCommit {
     }
 }
 
-fn is_mark(name: &str) -> bool {
+/// Whether text can be the name of a mark.
+pub(crate) fn is_mark(name: &str) -> bool {
     (1..=MOST_MARK_BYTES).contains(&name.len())
         && name.chars().count() <= MOST_MARK_CHARACTERS
         && is_readable(name)

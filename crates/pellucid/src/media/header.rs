@@ -199,7 +199,7 @@ fn moves_the_cursor(c: char) -> bool {
 }
 
 /// Whether text can be shown on a terminal.
-pub(super) fn is_readable(text: &str) -> bool {
+pub(crate) fn is_readable(text: &str) -> bool {
     !text.contains(moves_the_cursor)
 }
 

@@ -24,8 +24,10 @@ pub use chunk::{
     ChunkKind, ChunkPrefix, Stored, CHUNK_BYTES, MOST_CHUNK_BYTES, PREFIX_BYTES,
     RESERVED_KINDS as RESERVED_CHUNK_KINDS,
 };
+pub(crate) use commits::is_mark;
 pub use commits::{check_commits, LogCommit, MOST_MARK_BYTES, MOST_MARK_CHARACTERS};
 pub use compress::{decompress, Compressor};
+pub(crate) use header::is_readable;
 pub use header::{MediaHeader, MEDIA_HEADER_BYTES};
 pub use index::{page_hash, Entry, Index, ENTRY_BYTES, PAGE_HASH_BYTES};
 pub use keys::SetKeys;

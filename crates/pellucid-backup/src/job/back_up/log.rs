@@ -6,7 +6,7 @@ use pellucid::clock::now_micros;
 use pellucid::header::{RecoveryModel, Standing};
 use pellucid::media::{ChainPlace, Kind, LogCommit, LogFacts, MediaVersion, Version2};
 use pellucid::{message, Error, Result as Outcome, Subject};
-use pellucid_engine::log_chain::{model_of, of_version_1, KeptLog, Tail};
+use pellucid_engine::log_chain::{model_of, of_version_1, KeptLog, Marked, Tail};
 use pellucid_engine::standing;
 use pellucid_files::paths::full_name;
 use pellucid_host::DatabaseError;
@@ -16,7 +16,7 @@ use pellucid_vfs::seal_request::{Credentials, Request};
 use super::conclude::{settle_chain, BegunSet, Concluding};
 use super::facts::{description, join, new_media, set_header};
 use super::{no_place, sealed_header, Done, Phase, Progress};
-use crate::history::Begun;
+use crate::history::{told, Begun, History, MarkRecord};
 use crate::job::error::JobError;
 use crate::job::plan::{Job, LogJob};
 use crate::job::seal::{seal, signer};
@@ -96,6 +96,7 @@ fn make(job: &Job, log: &LogJob, progress: &mut dyn FnMut(&Progress)) -> Result<
     let keys = seal(&mut header, job.algorithm, &job.protections, Some(&source), &credentials)?;
     Event::new(Action::BackedUp, "log").of(full_name(&database)).record_here()?;
     let description = description(job);
+    let database_name = description.database.clone();
     let signer = if job.unsigned { None } else { signer(&header.protectors, &credentials) };
     join(job, &mut header, &description, signer.is_some(), &targets)?;
     let own = header.version2.get_or_insert_with(Version2::default);
@@ -118,6 +119,9 @@ fn make(job: &Job, log: &LogJob, progress: &mut dyn FnMut(&Progress)) -> Result<
     let wanted = MediaVersion::Two;
     let mut done = Concluding { job, targets, known, set, signer, wanted }.conclude(written)?;
     done.told = told.lines;
+    done.told.extend(lost_marks(&kept));
+    let recorded = record_marks(&kept, place, &database_name);
+    done.unrecorded = done.unrecorded.or_else(|| told(recorded));
     if !job.copy_only {
         kept.is_backed_up(done.hash)?;
     }
@@ -182,6 +186,33 @@ fn refuse_without_chain(job: &Job, database: &Path) -> Result<(), JobError> {
     }
 }
 
+/// Writes the marks into the history, as far as there is one.
+fn record_marks(kept: &KeptLog, place: ChainPlace, database: &str) -> Result<(), DatabaseError> {
+    let mut marks = Vec::new();
+    for Marked { commit, mark } in kept.marked() {
+        if let (Ok(mark), Some(commit)) = (mark, kept.commits().get(*commit)) {
+            let (lsn, time) = (commit.lsn, commit.time);
+            marks.push(MarkRecord { database, fork: place.fork, lsn, time, mark });
+        }
+    }
+    match (marks.is_empty(), History::open_or_begin()?) {
+        (false, Some(history)) => history.record_marks(&marks),
+        _ => Ok(()),
+    }
+}
+
+/// What to say of marks that cannot be read.
+fn lost_marks(kept: &KeptLog) -> Vec<String> {
+    let lost = |marked: &Marked| {
+        let (error, commit) = (marked.mark.as_ref().err()?, kept.commits().get(marked.commit)?);
+        Some(format!(
+            "the commit with LSN {} has a mark that is lost: {error}; `--at lsn:{}` restores it",
+            commit.lsn, commit.lsn
+        ))
+    };
+    kept.marked().iter().filter_map(lost).collect()
+}
+
 /// What the set says of its place.
 fn place_of(kept: &KeptLog) -> (ChainPlace, LogFacts) {
     let times = kept.commits().iter().map(|commit| commit.time);
@@ -212,7 +243,12 @@ impl<'a> Source<'a> {
             stepped_back: commit.stepped_back,
             mark: None,
         };
-        let commits = kept.commits().iter().map(commit).collect();
+        let mut commits: Vec<LogCommit> = kept.commits().iter().map(commit).collect();
+        for marked in kept.marked() {
+            if let (Ok(mark), Some(commit)) = (&marked.mark, commits.get_mut(marked.commit)) {
+                commit.mark = Some(mark.name().to_owned());
+            }
+        }
         let versions = kept.versions().iter().map(|one| (one.page, one.commit)).collect();
         Self { kept, commits, versions }
     }

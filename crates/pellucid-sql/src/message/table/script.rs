@@ -28,6 +28,8 @@ rows! {
         "The COMMIT TRANSACTION request has no corresponding BEGIN TRANSACTION.";
     3903, 16, ROLLBACK_WITHOUT_TRANSACTION =
         "The ROLLBACK TRANSACTION request has no corresponding BEGIN TRANSACTION.";
+    3920, 10, MARK_OF_ANOTHER =
+        "The WITH MARK option only applies to the first BEGIN TRAN WITH MARK statement. The option is ignored.";
     3930, 16, DOOMED =
         "The current transaction cannot be committed and cannot support operations that write to the log file. Roll \
          back the transaction.";

@@ -2,9 +2,11 @@
 
 use pellucid::keys::HeaderKey;
 use pellucid::log_archive::{
-    ArchiveState, LogRun, Segment, ARCHIVE_SECTORS, ARCHIVE_SECTOR_BYTES, SEGMENT_HEAD_BYTES,
+    ArchiveState, LogRun, MarkedFrame, Segment, ARCHIVE_SECTORS, ARCHIVE_SECTOR_BYTES,
+    MARK_FILE_BYTES, MOST_DESCRIPTION_CHARACTERS, SEGMENT_HEAD_BYTES,
 };
 use pellucid::lsn::{Lsn, LSN_BYTES};
+use pellucid::media::{MOST_MARK_BYTES, MOST_MARK_CHARACTERS};
 use pellucid::unit::TAIL_BYTES;
 use pellucid::wal::HEADER_BYTES;
 use pellucid::Error;
@@ -195,4 +197,21 @@ fn segments() {
     let name = name.trim_matches('`');
     let name = name.replace("EEEEEEEE", "00000102").replace("FFFFFFFF", "00000304");
     assert_eq!(segment.file_name(), name);
+}
+
+#[test]
+fn marks() {
+    let doc = Doc::read().section("## Log archive");
+    let section = doc.section("### Mark");
+    section.says(&format!("a file of {MARK_FILE_BYTES} bytes"));
+    section.says(&format!("24 + {} bytes", MARK_FILE_BYTES - 24));
+    section.says(&format!("Bytes 16 to {}", MARK_FILE_BYTES - TAIL_BYTES - 1));
+    section
+        .says(&format!("1 to {MOST_MARK_CHARACTERS} characters, at most {MOST_MARK_BYTES} bytes"));
+    section.says(&format!("at most {MOST_DESCRIPTION_CHARACTERS} characters"));
+    let frame = MarkedFrame { salts: [1; 8], frame: 2, stamp: [3; 8] };
+    let name =
+        doc.table(0).rows[3][0].trim_matches('`').replace("SSSSSSSSSSSSSSSS", &"01".repeat(8));
+    let name = name.replace("FFFFFFFF", "00000002").replace("TTTTTTTTTTTTTTTT", &"03".repeat(8));
+    assert_eq!(frame.file_name(), name);
 }

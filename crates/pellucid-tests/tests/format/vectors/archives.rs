@@ -4,7 +4,8 @@ use pellucid::hash::Sha256;
 use pellucid::header::Header;
 use pellucid::keys::{ContainerKeys, HeaderKey};
 use pellucid::log_archive::{
-    check_header, ArchiveState, LogRun, Segment, ARCHIVE_SECTOR_BYTES, SEGMENT_HEAD_BYTES,
+    check_header, ArchiveState, LogRun, Mark, MarkedFrame, Segment, ARCHIVE_SECTOR_BYTES,
+    SEGMENT_HEAD_BYTES,
 };
 use pellucid::lsn::Lsn;
 use pellucid::secret::Secret32;
@@ -151,6 +152,18 @@ pub fn segment(case: &Case) -> Result<()> {
     assert_eq!(found.segment.file_name(), case.text("name"));
     let by = header_keys(case)?;
     assert_eq!(expected.encode(&by[0])[..], case.body[..SEGMENT_HEAD_BYTES]);
+    Ok(())
+}
+
+pub fn mark(case: &Case) -> Result<()> {
+    let marked = MarkedFrame::of_file_name(case.text("name")).unwrap();
+    let run = Run::of(&case.array("log-header"), Version::Second);
+    let stamp = Stamp::of(&[[0; 8], marked.stamp].concat());
+    let found = Mark::open(&container(case)?, (&run, stamp), marked.frame, &case.body)?;
+    assert_eq!(found.name().as_bytes(), case.bytes("mark"));
+    assert_eq!(found.description().as_bytes(), case.bytes("description"));
+    assert_eq!(MarkedFrame::of(&run, marked.frame, stamp).file_name(), case.text("name"));
+    assert!(stamp.mark_follows);
     Ok(())
 }
 

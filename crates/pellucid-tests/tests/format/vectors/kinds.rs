@@ -171,6 +171,22 @@ pub const KINDS: &[(&str, &[&str])] = &[
         ],
     ),
     (
+        "archive-mark",
+        &[
+            "written",
+            "without-a-description",
+            "flipped",
+            "flipped-page-number",
+            "cut",
+            "of-another-frame",
+            "of-another-stamp",
+            "of-another-run",
+            "of-another-database",
+            "malformed",
+            "padding-in-use",
+        ],
+    ),
+    (
         "log-archive",
         &[
             "whole",

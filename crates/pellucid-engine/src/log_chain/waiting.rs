@@ -1,0 +1,70 @@
+//! What of a chain no log backup has yet, for whoever only asks. Nothing is kept, synced or written.
+
+use std::path::Path;
+
+use pellucid::lsn::Lsn;
+use pellucid::wal::FRAME_HEADER_BYTES;
+use pellucid_host::connection::{uri, Handle};
+use pellucid_host::{ffi, DatabaseError};
+use pellucid_vfs::log_archive::Archive;
+use pellucid_vfs::opened;
+
+use crate::header_change::cannot_write;
+
+/// Commits that no log backup has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Waiting {
+    /// The last commit that log backups have.
+    pub backed_up: Lsn,
+    /// The last commit.
+    pub last: Lsn,
+    /// Bytes of the frames in between.
+    pub bytes: u64,
+}
+
+impl Waiting {
+    /// Whether a log backup of now would have a commit.
+    pub fn is_some(&self) -> bool {
+        self.last > self.backed_up
+    }
+}
+
+/// What waits for a log backup. None where there is no chain, or where its archive cannot say: its run of the log is another one.
+/// Waits for nobody.
+///
+/// # Errors
+/// [`DatabaseError`].
+pub fn waiting(path: &Path) -> Result<Option<Waiting>, DatabaseError> {
+    let handle =
+        Handle::open(path, &uri(path, "vfs=pellucid&require=container"), ffi::OPEN_READWRITE)?;
+    // Reads, so that the log is recovered.
+    handle.run("BEGIN").and_then(|()| handle.number("SELECT count(*) FROM sqlite_schema"))?;
+    let Some((_, container)) = opened::sealed(&handle)?.filter(|(_, own)| own.chain().is_some())
+    else {
+        return Ok(None);
+    };
+    let keys = container.keys().map_err(|code| cannot_write(path, code))?;
+    let archive = Archive::open(container.path())?;
+    let state = archive.state(&keys)?;
+    let live = &state.live;
+    let counted = match container.index.run() {
+        Some((salts, counted)) if salts == live.salts => counted,
+        Some((_, 0)) | None => live.kept,
+        Some(_) if state.has_ended => live.kept,
+        Some(_) => return Ok(None),
+    };
+    let last = live.lsn(counted.max(live.kept));
+    let frame_bytes = container.page_size().unwrap_or(0) + FRAME_HEADER_BYTES;
+    let had = match state.backed_up.epoch == live.epoch {
+        true => live.kept.max(state.backed_up.frame),
+        false => live.kept,
+    };
+    let mut frames = u64::from(counted.saturating_sub(had));
+    for name in archive.segments()? {
+        if Lsn::new(name.0, name.1) > state.backed_up {
+            frames += u64::from(archive.open_segment(name, &keys)?.0.count);
+        }
+    }
+    let bytes = frames * frame_bytes as u64;
+    Ok(Some(Waiting { backed_up: state.backed_up, last, bytes }))
+}
