@@ -3,7 +3,10 @@
 //! A page from a backup fits the others only if nothing was committed since. So every other page is
 //! compared with the backup while no connection can commit. In rollback mode that is a proof,
 //! because each commit changes page 1. In WAL mode a commit may change one page alone, so the
-//! caller has to say that none did.
+//! caller has to say that none did. Where the database has a chain of log backups, they roll the pages forward, and nothing
+//! has to be compared.
+
+mod rolled;
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -40,7 +43,7 @@ const PAGE: &str = "SELECT data FROM sqlite_dbpage WHERE pgno = ?1";
 /// A page restore: the database, its damaged pages and the backup.
 #[derive(Debug, Clone)]
 pub struct Mending {
-    /// The media of the set.
+    /// The media of the set; of a database with a chain of log backups those of a full set and of all logs behind it.
     pub media: Vec<PathBuf>,
     /// The media of the full set that a differential is based on; `None` for the same media.
     pub base: Option<Vec<PathBuf>>,
@@ -80,6 +83,10 @@ pub fn mend(job: &Mending) -> std::result::Result<Mended, DatabaseError> {
     pages.dedup();
     check_list(&pages)?;
     let credentials = Credentials::gather(&Request::default())?.for_many();
+    let to = resolved(&job.to)?;
+    if rolled::has_chain(&to) {
+        return rolled::roll_forward(job, &to, &pages, &credentials);
+    }
     let media = open_media(&job.media)?;
     let base = job.base.as_ref().map(|base| open_media(base)).transpose()?;
     let position = job.position.map_or_else(|| media.last(), Ok)?;
@@ -91,7 +98,6 @@ pub fn mend(job: &Mending) -> std::result::Result<Mended, DatabaseError> {
     refuse_chain(&chain, files, Some(&job.to), believe)?;
     // A fork has the pages of another copy of the database, which are compared with those that are there.
     let told = standings(&chain, [&media, base_media], files, Some(&job.to), believe)?;
-    let to = resolved(&job.to)?;
 
     let options = Options::new(job.timeout, Vec::new());
     let source = Source::reserve(&to, &uri(&to, "vfs=pellucid"), &options)?;

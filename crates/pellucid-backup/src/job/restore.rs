@@ -139,9 +139,7 @@ pub fn restore(
     refuse_chain(&chain, files, Some(&job.to), believe)?;
     let doubtful = is_doubtful(&chain, &job.media)?;
     let mut told = standings(&chain, [media, base], files, Some(&job.to), believe)?;
-    let spots = from.plan.iter().flat_map(|plan| &plan.logs);
-    for ((set, _), (spot, _)) in logs.iter().zip(spots) {
-        let on = (from.library.media(spot.media), from.library.files(spot.media));
+    for ((set, _), on) in logs.iter().zip(from.places_of_logs()) {
         told.extend(standing_of_log(set, &chain, on, Some(&job.to), believe)?);
     }
     if !sealed {
@@ -252,7 +250,7 @@ fn left_as(container: Header, job: &Restoring, set: &SetHeader) -> Result<Header
 }
 
 /// Where a restore comes from.
-struct From {
+pub(super) struct From {
     /// All media: those of one set and perhaps of its full set, or any number for a point in time.
     library: Library,
     /// Which of them have the set, and its full set.
@@ -264,11 +262,7 @@ struct From {
 impl From {
     fn find(job: &Restoring, credentials: &Credentials) -> Result<Self> {
         if let Some(point) = &job.point {
-            let mut library = Library::open(&job.media)?;
-            library.keep_only(&job.only);
-            let plan = library.plan(point, credentials)?;
-            let of = (plan.base.media, plan.full);
-            return Ok(Self { library, of, position: plan.base.position, plan: Some(plan) });
+            return Self::of_point(&job.media, &job.only, point, credentials);
         }
         let media = open_media(&job.media)?;
         let position = match job.position {
@@ -283,17 +277,52 @@ impl From {
         Ok(Self { library, of, position, plan: None })
     }
 
-    fn media(&self) -> &Media {
+    /// The sets among `media` that lead to a point, of those of `only` if that names any.
+    pub(super) fn of_point(
+        media: &[PathBuf],
+        only: &[(PathBuf, u32)],
+        point: &Point,
+        credentials: &Credentials,
+    ) -> Result<Self> {
+        let mut library = Library::open(media)?;
+        library.keep_only(only);
+        let plan = library.plan(point, credentials)?;
+        let of = (plan.base.media, plan.full);
+        Ok(Self { library, of, position: plan.base.position, plan: Some(plan) })
+    }
+
+    pub(super) fn position(&self) -> u32 {
+        self.position
+    }
+
+    /// The last commit of the logs, if they have any that counts, and the pages of the database there.
+    pub(super) fn reached(&self) -> (Option<Lsn>, Option<u32>) {
+        let plan = self.plan.as_ref();
+        (plan.and_then(|plan| plan.reached).map(|(lsn, _)| lsn), plan.map(|plan| plan.pages))
+    }
+
+    /// The media of each log, and their files.
+    pub(super) fn places_of_logs(&self) -> impl Iterator<Item = (&Media, &[PathBuf])> {
+        let spots = self.plan.iter().flat_map(|plan| &plan.logs);
+        spots.map(|(spot, _)| (self.library.media(spot.media), self.library.files(spot.media)))
+    }
+
+    pub(super) fn media(&self) -> &Media {
         self.library.media(self.of.0)
     }
 
-    fn base(&self) -> &Media {
+    pub(super) fn base(&self) -> &Media {
         self.library.media(self.of.1)
+    }
+
+    /// The files of the full set or the differential, and of the full set.
+    pub(super) fn files_of_sets(&self) -> [&[PathBuf]; 2] {
+        [self.of.0, self.of.1].map(|number| self.library.files(number))
     }
 
     fn files<'a>(&'a self, job: &'a Restoring) -> [&'a [PathBuf]; 2] {
         match self.plan {
-            Some(_) => [self.of.0, self.of.1].map(|number| self.library.files(number)),
+            Some(_) => self.files_of_sets(),
             None => [&job.media[..], job.base.as_ref().unwrap_or(&job.media)],
         }
     }
@@ -345,7 +374,11 @@ impl From {
     }
 
     /// Opens the log sets, with how many of their commits are applied.
-    fn logs(&self, credentials: &Credentials, page_size: u32) -> Result<Vec<(OpenSet<'_>, usize)>> {
+    pub(super) fn logs(
+        &self,
+        credentials: &Credentials,
+        page_size: u32,
+    ) -> Result<Vec<(OpenSet<'_>, usize)>> {
         let Some(plan) = &self.plan else { return Ok(Vec::new()) };
         let mut found = Vec::with_capacity(plan.logs.len());
         for (spot, commits) in &plan.logs {

@@ -82,8 +82,8 @@ pub struct RestoreArgs {
     /// Seconds to wait for locks of programs that have the database open
     #[arg(long, default_value_t = 10, value_name = "SECONDS")]
     timeout: u64,
-    /// Restore only these damaged pages of an existing database: `--page 17,18`. No transaction may have been
-    /// committed since the backup
+    /// Restore only these damaged pages of an existing database: `--page 17,18`. No transaction may have been committed since the
+    /// backup. Of a database with a chain of log backups name all of these, too: the pages are rolled forward
     #[arg(long, value_name = "N,...", value_delimiter = ',', conflicts_with_all = ["replace", "decrypted", "certificate", "allow_plain_differential"])]
     page: Vec<u32>,
     /// With --page, in WAL mode: trust that these pages were not changed since the backup, which nothing can prove

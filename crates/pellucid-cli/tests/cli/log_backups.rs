@@ -243,6 +243,24 @@ fn the_tail_of_a_database_that_is_gone_and_of_one_that_nobody_commits_to_any_mor
     );
 }
 
+#[test]
+fn a_damaged_page_is_rolled_forward() {
+    let place = Place::new();
+    second(&place);
+    facts(&place, "recovery app.db full");
+    place.pellucid(&["backup", "app.db", "--to", "full.bak"]).succeeded();
+    sql(&place, "UPDATE t SET b = b || '!' WHERE a % 7 = 0;");
+    let rows = sql(&place, "SELECT * FROM t;");
+    let mut bytes = std::fs::read(place.path("app.db")).unwrap();
+    bytes[16384 + 4096 + 100] ^= 1;
+    std::fs::write(place.path("app.db"), bytes).unwrap();
+    refused(&place, "restore full.bak --page 2 --to app.db", "", "take a log backup");
+    place.pellucid(&["backup", "app.db", "--log", "--to", "one.log.bak"]).succeeded();
+    assert_eq!(facts(&place, "restore full.bak one.log.bak --page 2 --to app.db")["pages"][0], 2);
+    assert_eq!(sql(&place, "SELECT * FROM t;"), rows);
+    place.pellucid(&["check", "app.db"]).succeeded();
+}
+
 fn sql_of(place: &Place, database: &str, script: &str) -> String {
     let mut command = place.command(PELLUCID);
     said_with(command.args(["run", "--", "sqlite3", "-batch", "-bail", database]), script)

@@ -8,7 +8,8 @@
 //! is built last equals the database.
 //!
 //! `faults`: the same with each call of the archive failing, or being the last one of the program.
-//! `points`: the same with backups and restores. `tails`: the same once the database file is gone.
+//! `points`: the same with backups and restores. `pages`: damaged pages are
+//! rolled forward. `tails`: the same once the database file is gone.
 //! `standings`: a database that a tail or a restore leaves is opened by nobody, or for reading alone. `busy`: nobody waits for an answer that does not change.
 //!
 //! It can fail: without the question at the restart lock (`PELLUCID_SABOTAGE=log-kept`) it does.
@@ -23,6 +24,7 @@ mod escapes;
 mod faults;
 mod marks;
 mod older;
+mod pages;
 mod points;
 mod put_back;
 mod standings;

@@ -73,7 +73,7 @@ pub fn open(path: &Path) -> Connection {
     pellucid_tests::content::open(&format!("file:{}?vfs=pellucid", path.display())).unwrap()
 }
 
-fn dump(connection: &Connection) -> Vec<(i64, i64, Vec<u8>)> {
+pub fn dump(connection: &Connection) -> Vec<(i64, i64, Vec<u8>)> {
     let mut statement = connection.prepare("SELECT id, v, b FROM t ORDER BY id").unwrap();
     let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?))).unwrap();
     rows.map(Result::unwrap).collect()
@@ -83,7 +83,7 @@ fn dump(connection: &Connection) -> Vec<(i64, i64, Vec<u8>)> {
 type States = Vec<(Lsn, u64, Vec<(i64, i64, Vec<u8>)>)>;
 
 /// Commits of every kind: small ones, one that makes the file three times as large, one that makes it small again, a rebuilt one.
-fn commit(connection: &Connection, number: usize) {
+pub fn commit(connection: &Connection, number: usize) {
     let change = match number % 11 {
         3 => {
             "WITH RECURSIVE c(x) AS (SELECT 1000 UNION ALL SELECT x + 1 FROM c WHERE x < 1200)
