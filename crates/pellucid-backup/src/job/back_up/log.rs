@@ -71,7 +71,7 @@ fn make(job: &Job, log: &LogJob, progress: &mut dyn FnMut(&Progress)) -> Result<
     let database = found.as_ref().unwrap_or(&job.database).clone();
     job.files.spare(&database, job.rules.existing, None)?;
     let by_database = found.map_err(JobError::from).and_then(|path| open(job, &path));
-    let (mut kept, told) = match by_database {
+    let (mut kept, said) = match by_database {
         Err(error) if log.no_truncate && is_of_file(&error) => open_tail(job, &credentials, error)?,
         opened => (opened?, Told::default()),
     };
@@ -92,7 +92,7 @@ fn make(job: &Job, log: &LogJob, progress: &mut dyn FnMut(&Progress)) -> Result<
     }
     // Before the protectors are made: the header's bytes are bound to nothing of it.
     let (place, mut facts) = place_of(&kept);
-    (facts.tail, facts.gap) = (log.leave != Standing::Online, told.has_gap);
+    (facts.tail, facts.gap) = (log.leave != Standing::Online, said.has_gap);
     let keys = seal(&mut header, job.algorithm, &job.protections, Some(&source), &credentials)?;
     Event::new(Action::BackedUp, "log").of(full_name(&database)).record_here()?;
     let description = description(job);
@@ -118,7 +118,7 @@ fn make(job: &Job, log: &LogJob, progress: &mut dyn FnMut(&Progress)) -> Result<
     let set = (set.header, set.description);
     let wanted = MediaVersion::Two;
     let mut done = Concluding { job, targets, known, set, signer, wanted }.conclude(written)?;
-    done.told = told.lines;
+    done.told = said.lines;
     done.told.extend(lost_marks(&kept));
     let recorded = record_marks(&kept, place, &database_name);
     done.unrecorded = done.unrecorded.or_else(|| told(recorded));
