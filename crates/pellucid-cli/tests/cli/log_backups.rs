@@ -266,3 +266,26 @@ fn sql_of(place: &Place, database: &str, script: &str) -> String {
     said_with(command.args(["run", "--", "sqlite3", "-batch", "-bail", database]), script)
         .succeeded()
 }
+
+#[test]
+fn a_limit_of_the_log_that_is_no_number_is_told() {
+    let place = Place::new();
+    second(&place);
+    facts(&place, "recovery app.db full");
+    place.pellucid(&["backup", "app.db", "--to", "full.bak"]).succeeded();
+    let told = |limit: &str| {
+        let mut command = place.command(PELLUCID);
+        command.env("PELLUCID_LOG_LIMIT", limit).env("PELLUCID_LOG", "stderr");
+        let script = "INSERT INTO t VALUES (9001, 'a'); PRAGMA wal_checkpoint; \
+                      INSERT INTO t VALUES (9002, 'b'); DELETE FROM t WHERE rowid > 9000;";
+        let command = command.args(["run", "--", "sqlite3", "-batch", "-bail", "app.db"]);
+        said_with(command, script).all()
+    };
+    let line = "PELLUCID_LOG_LIMIT: says no number of bytes";
+    for wrong in ["16M", "-1", "ten"] {
+        assert!(told(wrong).contains(line), "{wrong}: {}", told(wrong));
+    }
+    for right in ["", "0", "16777216"] {
+        assert!(!told(right).contains(line), "{right}");
+    }
+}

@@ -5,6 +5,7 @@
 //! whether the log stays are the last moments.
 
 use std::io;
+use std::path::Path;
 use std::sync::OnceLock;
 use std::time::Duration;
 
@@ -16,7 +17,7 @@ use pellucid::wal::{
     open_frame, page_and_commit, Chain, Run, Stamp, WalHeader, FRAME_CLEAR_BYTES, HEADER_BYTES,
 };
 use pellucid::{Error, Result, Subject};
-use pellucid_host::code::{Code, Outcome};
+use pellucid_host::code::{note, Code, Outcome};
 use pellucid_host::ffi;
 
 use super::WalFile;
@@ -556,11 +557,18 @@ fn io_error(Code(code): Code) -> Error {
     Error::io(Subject::WalHeader, io::Error::other(format!("SQLite code {code}")))
 }
 
-/// How large the log may grow, in bytes. The variable is read once.
+/// How large the log may grow, in bytes. The variable is read once; what says no number is told.
 fn limit() -> u64 {
     static READ: OnceLock<u64> = OnceLock::new();
     *READ.get_or_init(|| {
-        let set = std::env::var(LIMIT).ok().and_then(|bytes| bytes.parse().ok());
-        set.unwrap_or(LIMIT_BYTES)
+        let Some(said) = std::env::var_os(LIMIT).filter(|said| !said.is_empty()) else {
+            return LIMIT_BYTES;
+        };
+        said.to_str().and_then(|said| said.parse().ok()).unwrap_or_else(|| {
+            let line =
+                "says no number of bytes: the log grows to 16777216 before its frames are copied";
+            note(ffi::MISUSE, Path::new(LIMIT), line);
+            LIMIT_BYTES
+        })
     })
 }

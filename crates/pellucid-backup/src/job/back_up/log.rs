@@ -16,7 +16,7 @@ use pellucid_vfs::seal_request::{Credentials, Request};
 use super::conclude::{settle_chain, BegunSet, Concluding};
 use super::facts::{description, join, new_media, set_header};
 use super::{no_place, sealed_header, Done, Phase, Progress};
-use crate::history::{told, Begun, History, MarkRecord};
+use crate::history::{self, Begun, History, MarkRecord};
 use crate::job::error::JobError;
 use crate::job::plan::{Job, LogJob};
 use crate::job::seal::{seal, signer};
@@ -121,7 +121,7 @@ fn make(job: &Job, log: &LogJob, progress: &mut dyn FnMut(&Progress)) -> Result<
     done.told = said.lines;
     done.told.extend(lost_marks(&kept));
     let recorded = record_marks(&kept, place, &database_name);
-    done.unrecorded = done.unrecorded.or_else(|| told(recorded));
+    done.unrecorded = done.unrecorded.or_else(|| history::told(recorded));
     if !job.copy_only {
         kept.is_backed_up(done.hash)?;
     }
