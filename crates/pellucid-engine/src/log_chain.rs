@@ -1,6 +1,7 @@
 //! The chain of log backups of a database in use: its recovery model, where the chain begins, and the commits that nobody has
 //! backed up yet.
 
+mod changed;
 mod kept;
 mod tail;
 mod waiting;
@@ -27,6 +28,7 @@ use pellucid_vfs::{opened, witness};
 
 use crate::header_change;
 
+pub use changed::changed_since;
 pub use kept::{Commit, KeptLog, Marked, Version};
 pub use tail::Tail;
 pub use waiting::{waiting, Waiting};
@@ -221,6 +223,8 @@ pub fn has_base(
         state.backed_up = state.backed_up.max(first);
         (state.broken_at, state.broken_epoch) = (Lsn::NONE, 0);
     }
+    // A differential compares every page where this fails.
+    let _ = changed::begin((&archive, &locked), &keys, &state, (first, set));
     (state.has_base, state.base, state.last_set) = (true, last, set);
     let state = locked.write(&state, &keys)?;
     drop(locked);
@@ -270,7 +274,11 @@ pub fn renew(path: &Path, container: &Container) -> Result<(), DatabaseError> {
     for segment in archive.segments()? {
         archive.lock(PATIENCE)?.renew(segment, &keys, page_bytes + FRAME_HEADER_BYTES)?;
     }
-    archive.lock(PATIENCE)?.write(&archive.state(&keys)?, &keys)?;
+    let locked = archive.lock(PATIENCE)?;
+    if let Ok(Some(changed)) = archive.changed_pages(&keys) {
+        locked.write_changed_pages(&changed, &keys)?;
+    }
+    locked.write(&archive.state(&keys)?, &keys)?;
     Ok(())
 }
 

@@ -6,6 +6,7 @@
 //! The order of each change: the frames and their sync, the folder's sync, then the state and its sync. So a crash leaves
 //! frames that are kept twice, and never some that are kept nowhere.
 
+mod changed;
 mod header;
 mod marks;
 
@@ -38,6 +39,7 @@ pub use header::keep_header;
 const SUFFIX: &str = "-log";
 const STATE: &str = "state";
 const HEADER: &str = "header";
+const CHANGED: &str = "changed";
 /// The end of the name of frames that are being written.
 const UNFINISHED: &str = ".new";
 /// Whoever changes the state holds this byte of its file, whoever makes a log backup the next one.
@@ -82,6 +84,7 @@ pub fn remove(database: &Path) -> Result<()> {
     for name in archive.folder.names().map_err(io)? {
         let is_own = name == STATE
             || name == HEADER
+            || name == CHANGED
             || name.as_bytes().ends_with(UNFINISHED.as_bytes())
             || name.to_str().is_some_and(|name| Segment::of_file_name(name).is_some())
             || name.to_str().is_some_and(|name| MarkedFrame::of_file_name(name).is_some());

@@ -21,7 +21,7 @@ SECTORS = (0, 4096)
 MAC_OFFSET = 480
 VERSION = 1
 HAS_BASE, HAS_ENDED = 1, 2
-STATE_MAGIC, SEGMENT_MAGIC = b"PELLOGS\0", b"PELFRAM\0"
+STATE_MAGIC, SEGMENT_MAGIC, CHANGED_MAGIC = b"PELLOGS\0", b"PELFRAM\0", b"PELPAGE\0"
 RUN_BYTES = 68
 MARK_SUFFIX, MARK_BYTES = ".mark", 2000
 MARK_CHARACTERS, DESCRIPTION_CHARACTERS = 128, 255
@@ -213,6 +213,39 @@ def check_owner(state: ArchiveState, file_ids: Iterable[bytes], fork: bytes) -> 
     """`file_ids` are those of the header, `fork` is its recovery fork."""
     if state.file_id not in file_ids or state.fork != fork:
         raise Unauthentic("log archive: of another database, or of another recovery fork")
+
+
+@dataclass(frozen=True)
+class ChangedPages:
+    """The pages that log sets have since a full set, and the fewest that the database had meanwhile."""
+
+    file_id: bytes
+    fork: bytes
+    base: bytes
+    upto: Lsn
+    least: int
+    pages: tuple[int, ...]
+
+
+def parse_changed_pages(raw: bytes, keys: Iterable[bytes]) -> ChangedPages:
+    head, bits = raw[:HEAD_BYTES], raw[HEAD_BYTES:]
+    macs = (hmac.digest(key, head[:MAC_OFFSET], "sha256") for key in keys)
+    is_authentic = len(head) == HEAD_BYTES and any(hmac.compare_digest(mac, head[MAC_OFFSET:]) for mac in macs)
+    if not is_authentic or head[:8] != CHANGED_MAGIC:
+        raise Unauthentic("log archive: its list of changed pages is not authentic")
+    if (version := int.from_bytes(head[8:12], "big")) != VERSION:
+        raise Unsupported(f"log archive: version {version} of a list of changed pages is not known")
+    check_zeros(head, [(92, 96), (128, MAC_OFFSET)], "a list of changed pages")
+    if int.from_bytes(head[12:16], "big") != len(bits) or hashlib.sha256(bits).digest() != head[96:128]:
+        raise Unauthentic("log archive: its list of changed pages is not the one that was written")
+    return ChangedPages(
+        file_id=head[16:32],
+        fork=head[32:48],
+        base=head[48:80],
+        upto=Lsn.parse(head[80:88]),
+        least=int.from_bytes(head[88:92], "big"),
+        pages=tuple(at + 1 for at in range(8 * len(bits)) if bits[at // 8] & 0x80 >> at % 8),
+    )
 
 
 def parse_header_copy(raw: bytes, dek: bytes, sectors: Iterable[bytes]) -> tuple[Header, ArchiveState]:

@@ -6,7 +6,7 @@ compared. Resealing (`nonce`) is left out: a reader seals nothing.
 | object | met by the reader |
 |---|---|
 | `header`, `expected`, `sector-0`, `keyring`, `password-file`, `event-log`, `bundle`, `media`, `page`, `unit` | yes |
-| `archive-state`, `archive-segment`, `archive-header`, `archive-mark`, `log-archive` | yes |
+| `archive-state`, `archive-segment`, `archive-header`, `archive-mark`, `archive-changed`, `log-archive` | yes |
 | `log-sector`, `wal`, `wal-header`, `wal-frame`, `journal-header`, `journal-record`, `super-journal` | yes |
 | `temporary-block` | no: its key is gone with its process. Opened here as a unit, because the page says how |
 | `index-object` | no: it is gone with the connections. Its name and its head are compared here, because the page says how |
@@ -193,6 +193,13 @@ class Vectors(unittest.TestCase):
         self.assertEqual((segment.file_id, segment.fork), (case.bytes("file-id"), case.bytes("fork")))
         self.assertEqual((segment.behind.numeric(), len(segment.frames)), (case.number("behind"), case.number("frames")))
         self.assertEqual(segment.header, case.bytes("log-header"))
+
+    def open_archive_changed(self, case: Case) -> None:
+        changed = log_archive.parse_changed_pages(case.body, self.archive_keys(case))
+        self.assertEqual((changed.file_id, changed.fork), (case.bytes("file-id"), case.bytes("fork")))
+        self.assertEqual((changed.base, changed.least), (case.bytes("base"), case.number("least")))
+        self.assertEqual(changed.upto.numeric(), case.number("upto"))
+        self.assertEqual(" ".join(str(page) for page in changed.pages), case["pages"])
 
     def open_archive_header(self, case: Case) -> None:
         raw, at = case.bytes("sectors"), log_archive.SECTOR_BYTES

@@ -118,7 +118,7 @@ pub fn back_up(job: &Job, progress: &mut dyn FnMut(&Progress)) -> Result<Done, J
     let database = job.database.canonicalize();
     let database = database.map_err(|e| Error::io(Subject::File(job.database.clone()), e))?;
     job.files.spare(&database, job.rules.existing, job.differential.as_deref())?;
-    let base = base(job, was_sealed, &credentials)?;
+    let mut base = base(job, was_sealed, &credentials)?;
     settle_chain(job, before.as_ref());
     // Dropped behind the files.
     let mut known = BegunSet::default();
@@ -154,6 +154,9 @@ pub fn back_up(job: &Job, progress: &mut dyn FnMut(&Progress)) -> Result<Done, J
         }
         false => None,
     };
+    if let Some(full) = &mut base {
+        full.read_only_what_changed(&database);
+    }
     if let Some(full) = &base {
         check_base(&full.header, &header, Believe::default()).map_err(unfit)?;
     }
@@ -303,8 +306,22 @@ struct FullSet {
     /// The hash of its manifest.
     hash: [u8; 32],
     pages: Base,
+    /// Pages that could not be read then.
+    missing: Vec<u32>,
     /// What speaks against its place in the chain of the database.
     told: Vec<String>,
+}
+
+impl FullSet {
+    /// Finds out from a chain of log backups which pages commits have changed since. Called behind the snapshot: what is known then has
+    /// all of its commits. Where the chain does not say it, every page is compared.
+    fn read_only_what_changed(&mut self, database: &Path) {
+        let found = log_chain::changed_since(database, &self.hash);
+        self.pages.only = found.ok().flatten().map(|mut changed| {
+            self.missing.iter().for_each(|page| changed.add(*page));
+            changed
+        });
+    }
 }
 
 /// Finds the last full set on the media that a differential is based on.
@@ -344,9 +361,11 @@ fn base(job: &Job, sealed: bool, credentials: &Credentials) -> Result<Option<Ful
             "the database was not encrypted then, and its pages have no room for tags: a full backup has to come between",
         )));
     }
-    let pages = Base { page_hash_key: set.page_hash_key(), hashes: set.page_hashes()? };
+    let hashes = set.page_hashes()?;
+    let pages = Base { page_hash_key: set.page_hash_key(), hashes, only: None };
+    let missing = set.index().missing.clone();
     let (header, hash) = (set.header().clone(), set.hash());
-    Ok(Some(FullSet { header, hash, pages, told: told.collect() }))
+    Ok(Some(FullSet { header, hash, pages, missing, told: told.collect() }))
 }
 
 /// Makes the error for a full backup that the differential does not fit.

@@ -88,6 +88,9 @@ fn make(
 fn keep_changed(base: &Base, slot: &mut Slot, page_bytes: usize) -> usize {
     let (mut list, mut pages) = (Vec::new(), Vec::new());
     for (number, page) in (slot.first_page..).zip(slot.content.chunks_exact(page_bytes)) {
+        if !base.may_differ(number) {
+            continue;
+        }
         let at = (number as usize - 1) * PAGE_HASH_BYTES;
         let same = base
             .hashes

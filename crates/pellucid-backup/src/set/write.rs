@@ -6,9 +6,10 @@ use std::sync::mpsc::Sender;
 use pellucid::certificate::Certificate;
 use pellucid::clock::now_micros;
 use pellucid::error::{Error, Result, Subject};
+use pellucid::log_archive::ChangedPages;
 use pellucid::media::{
     padding_of, ChunkKind, ChunkPrefix, Description, Index, Kind, Manifest, MediaVersion,
-    SetHeader, SetKeys, Signing, Stored, CHUNK_BYTES,
+    SetHeader, SetKeys, Signing, Stored, CHUNK_BYTES, PAGE_HASH_BYTES,
 };
 
 use super::families::{FamilyTarget, FamilyWriter};
@@ -43,6 +44,16 @@ pub struct Base {
     pub page_hash_key: [u8; 32],
     /// The hashes from page 1 on, 16 bytes each.
     pub hashes: Vec<u8>,
+    /// The pages that may be other ones, where the log says which: no other one is read.
+    pub only: Option<ChangedPages>,
+}
+
+impl Base {
+    /// Whether a page may be another one than in the full set.
+    pub fn may_differ(&self, page: u32) -> bool {
+        let known = self.hashes.len() / PAGE_HASH_BYTES;
+        self.only.as_ref().is_none_or(|only| only.has(page)) || page as usize > known
+    }
 }
 
 /// How it is written.
@@ -108,7 +119,7 @@ pub fn write_set_telling(
     let mut families = begin(set, targets)?;
     let content = base.map_or(Content::Pages, Content::Changed);
     let mut reading = |pool: &Pool, work: &Sender<Slot>, go_on: &mut dyn FnMut(u32) -> bool| {
-        read_pages(source, set, pool, work, options, go_on)
+        read_pages(source, (set, base), pool, work, options, go_on)
     };
     let missing = write_chunks(&mut reading, set, content, &mut families, options, progress)?;
     let mut written = end(set, families, missing, commits)?;
@@ -214,40 +225,44 @@ pub(super) type Missing = Vec<(u32, Error)>;
 /// Reads all pages in order, a chunk at a time. `go_on` says whether there is a point in it.
 fn read_pages(
     source: &mut dyn PageSource,
-    set: &NewSet<'_>,
+    (set, base): (&NewSet<'_>, Option<&Base>),
     pool: &Pool,
     work: &Sender<Slot>,
     options: &Options,
     go_on: &mut dyn FnMut(u32) -> bool,
 ) -> Result<Missing> {
+    let may_differ = |page: &u32| base.is_none_or(|base| base.may_differ(*page));
     let (pages, of_chunk) = (set.header.pages, set.header.chunk_pages);
     let page_bytes = set.header.page_size as usize;
     let mut missing = Vec::new();
     let mut order = 0;
     let mut next = 1;
     while next <= pages {
-        let Some(mut slot) = pool.take() else { break };
         let count = of_chunk.min(pages - next + 1);
-        slot.order = order;
-        slot.first_page = next;
-        slot.pages = count;
-        slot.content.resize(count as usize * page_bytes, 0);
-        let read = source.read(next, &mut slot.content);
-        if let Err(error) = read {
-            if !options.continue_after_error {
-                return Err(error);
-            }
-            for (number, page) in (next..).zip(slot.content.chunks_exact_mut(page_bytes)) {
-                if let Err(error) = source.read(number, page) {
-                    page.fill(0);
-                    missing.push((number, error));
+        if (next..=next + (count - 1)).any(|page| may_differ(&page)) {
+            let Some(mut slot) = pool.take() else { break };
+            slot.order = order;
+            slot.first_page = next;
+            slot.pages = count;
+            slot.content.resize(count as usize * page_bytes, 0);
+            let read = read_chunk(source, next, &mut slot.content, page_bytes, &may_differ);
+            if let Err(error) = read {
+                if !options.continue_after_error {
+                    return Err(error);
+                }
+                let each = (next..).zip(slot.content.chunks_exact_mut(page_bytes));
+                for (number, page) in each.filter(|(number, _)| may_differ(number)) {
+                    if let Err(error) = source.read(number, page) {
+                        page.fill(0);
+                        missing.push((number, error));
+                    }
                 }
             }
+            if work.send(slot).is_err() {
+                break;
+            }
+            order += 1;
         }
-        if work.send(slot).is_err() {
-            break;
-        }
-        order += 1;
         // Not `next + count`: the last page may have the last number there is.
         match next.checked_add(count) {
             Some(following) if go_on(next + count - 1) => next = following,
@@ -255,6 +270,27 @@ fn read_pages(
         }
     }
     Ok(missing)
+}
+
+/// Reads those pages of a chunk that are asked for, as many as follow one another with one call.
+fn read_chunk(
+    source: &mut dyn PageSource,
+    first: u32,
+    content: &mut [u8],
+    page_bytes: usize,
+    is_asked_for: &dyn Fn(&u32) -> bool,
+) -> Result<()> {
+    let count = (content.len() / page_bytes) as u32;
+    let mut at = 0;
+    while at < count {
+        let run = (at..count).take_while(|at| is_asked_for(&(first + at))).count();
+        if run > 0 {
+            let from = at as usize * page_bytes;
+            source.read(first + at, &mut content[from..from + run * page_bytes])?;
+        }
+        at += run as u32 + 1;
+    }
+    Ok(())
 }
 
 fn index_of(families: &mut [FamilyWriter<'_>], missing: &Missing) -> Index {

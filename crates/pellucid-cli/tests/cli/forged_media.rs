@@ -180,7 +180,8 @@ fn forge_differential(path: &Path, sealed_source: bool) {
         ..full.clone()
     };
     let hash = page_hash(&[9; 32], &vec![0; full.page_size as usize]);
-    let base = Base { page_hash_key: [9; 32], hashes: hash.repeat(full.pages as usize) };
+    let base =
+        Base { page_hash_key: [9; 32], hashes: hash.repeat(full.pages as usize), only: None };
     let set =
         NewSet { header: forged, description: Description::default(), keys: None, signer: None };
     let mut sink = FileSink::open(path).unwrap();

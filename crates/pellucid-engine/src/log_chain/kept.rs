@@ -78,15 +78,15 @@ struct Frames {
 #[derive(Debug)]
 pub struct KeptLog {
     database: PathBuf,
-    archive: Archive,
-    keys: Arc<ContainerKeys>,
+    pub(super) archive: Archive,
+    pub(super) keys: Arc<ContainerKeys>,
     header: Header,
-    state: ArchiveState,
+    pub(super) state: ArchiveState,
     frames: Vec<Frames>,
-    behind: Lsn,
-    last: Lsn,
-    commits: Vec<Commit>,
-    versions: Vec<Version>,
+    pub(super) behind: Lsn,
+    pub(super) last: Lsn,
+    pub(super) commits: Vec<Commit>,
+    pub(super) versions: Vec<Version>,
     marked: Vec<Marked>,
     unit: Vec<u8>,
     frame: Vec<u8>,
@@ -235,6 +235,8 @@ impl KeptLog {
                 return Err(Error::misuse(Subject::File(self.database.clone()), what));
             }
             // A full backup that ended a break meanwhile is further.
+            // Before the state: what is listed and not said of is only more.
+            let _ = super::changed::note(&self, &locked);
             (state.backed_up, state.last_set) = (state.backed_up.max(self.last), set);
             locked.write(&state, &self.keys)?
         };

@@ -4,8 +4,8 @@ use pellucid::hash::Sha256;
 use pellucid::header::{RecoveryModel, Second};
 use pellucid::keys::HeaderKey;
 use pellucid::log_archive::{
-    ArchiveState, LogRun, Mark, MarkedFrame, Segment, ARCHIVE_SECTORS, ARCHIVE_SECTOR_BYTES,
-    SEGMENT_HEAD_BYTES,
+    ArchiveState, ChangedPages, LogRun, Mark, MarkedFrame, Segment, ARCHIVE_SECTORS,
+    ARCHIVE_SECTOR_BYTES, SEGMENT_HEAD_BYTES,
 };
 use pellucid::lsn::Lsn;
 use pellucid::secret::Secret32;
@@ -32,6 +32,7 @@ pub fn cases() -> Result<Vec<Case>> {
     cases.extend(marks()?);
     cases.extend(archives()?);
     cases.extend(header_copies()?);
+    cases.extend(changed_pages()?);
     Ok(cases)
 }
 
@@ -467,6 +468,48 @@ fn archives() -> Result<Vec<Case>> {
 }
 
 /// Copies of the header beside the state that they belong to, or do not.
+fn changed_pages() -> Result<Vec<Case>> {
+    let base: [u8; 32] = std::array::from_fn(|at| 0x30 + at as u8);
+    let mut changed = ChangedPages::none(FILE_ID, FORK, base, Lsn::new(2, 3));
+    [1, 2, 9, 30].into_iter().for_each(|page| changed.add(page));
+    changed.least = 40;
+    let key = key()?;
+    let of = |kind: &str, changed: &ChangedPages, key: &HeaderKey| {
+        case("archive-changed", kind, Algorithm::Aes256)
+            .with_bytes("fork", &FORK)
+            .with_bytes("base", &base)
+            .with("upto", changed.upto)
+            .with("least", changed.least)
+            .with("pages", if changed.count() == 0 { "" } else { "1 2 9 30" })
+            .with_body(&changed.encode(key))
+    };
+    let good = of("written", &changed, &key);
+    let older = Dek::from_secret(Secret32::new(&mut key_bytes(32)));
+    let under_older = of("older-key", &changed, &HeaderKey::derive(&older, &FILE_ID)?);
+    let refused = |kind: &str, error: &str| good.failing(kind, "unauthentic", error);
+    let (tag, other) = ("is not authentic", "is not the one that was written");
+    let signed = |at: usize, value: u8| {
+        let mut bytes = good.body.clone();
+        bytes[at] = value;
+        let mac = key.sign(&[&bytes[..480]]);
+        bytes[480..512].copy_from_slice(&mac);
+        bytes
+    };
+    let in_use = "byte 92 is not zero";
+    Ok(vec![
+        of("none", &ChangedPages::none(FILE_ID, FORK, base, Lsn::new(2, 3)), &key),
+        under_older.clone().with_bytes("older-dek", &key_bytes(32)),
+        under_older.failing("key-of-no-row", "unauthentic", tag),
+        flip(refused("flipped", tag), 40),
+        flip(refused("flipped-bit-of-a-page", other), -1),
+        refused("cut", other).with_body(&good.body[..good.body.len() - 1]),
+        refused("cut-head", "is cut").with_body(&good.body[..511]),
+        good.failing("newer-version", "unsupported", "version 2").with_body(&signed(11, 2)),
+        good.failing("byte-in-use", "unsupported", in_use).with_body(&signed(92, 1)),
+        good,
+    ])
+}
+
 fn header_copies() -> Result<Vec<Case>> {
     let (state, key) = (state()?, key()?);
     let mut of = super::header(&dek(), FILE_ID, Algorithm::Aes256)?;

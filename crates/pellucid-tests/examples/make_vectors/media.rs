@@ -201,7 +201,7 @@ pub fn media(shape: &Shape, databases: &[Vec<u8>]) -> Result<Vec<Vec<u8>>> {
             full = written.hash;
             let pages = database.chunks_exact(PAGE_BYTES);
             let hashes = pages.flat_map(|page| page_hash(&hash_key, page)).collect();
-            base = Some(Base { page_hash_key: hash_key, hashes });
+            base = Some(Base { page_hash_key: hash_key, hashes, only: None });
         }
     }
     Ok(sinks.iter().map(|sink| sink.0.lock().unwrap().clone()).collect())

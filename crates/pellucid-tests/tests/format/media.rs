@@ -331,7 +331,7 @@ fn a_differential_holds_what_changed_and_the_two_give_the_new_state() {
             let full = OpenSet::open(&media, 1, &keys()).unwrap();
             let hashes = full.page_hashes().unwrap();
             assert_eq!(hashes.len(), 2000 * 16);
-            (Base { page_hash_key: full.page_hash_key(), hashes }, full.header().set)
+            (Base { page_hash_key: full.page_hash_key(), hashes, only: None }, full.header().set)
         };
         let second =
             Shape { position: 2, kind: Kind::Differential, base: base_set, ..shape.clone() };

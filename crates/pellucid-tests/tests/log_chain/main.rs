@@ -20,6 +20,7 @@
 
 mod busy;
 mod chain;
+mod changed;
 mod escapes;
 mod faults;
 mod marks;

@@ -2,8 +2,9 @@
 
 use pellucid::keys::HeaderKey;
 use pellucid::log_archive::{
-    ArchiveState, LogRun, MarkedFrame, Segment, ARCHIVE_SECTORS, ARCHIVE_SECTOR_BYTES,
-    MARK_FILE_BYTES, MOST_DESCRIPTION_CHARACTERS, SEGMENT_HEAD_BYTES,
+    ArchiveState, ChangedPages, LogRun, MarkedFrame, Segment, ARCHIVE_SECTORS,
+    ARCHIVE_SECTOR_BYTES, CHANGED_HEAD_BYTES, MARK_FILE_BYTES, MOST_DESCRIPTION_CHARACTERS,
+    SEGMENT_HEAD_BYTES,
 };
 use pellucid::lsn::{Lsn, LSN_BYTES};
 use pellucid::media::{MOST_MARK_BYTES, MOST_MARK_CHARACTERS};
@@ -150,6 +151,41 @@ fn states() {
 }
 
 #[test]
+fn changed_pages() {
+    let section = Doc::read().section("## Log archive");
+    let section = section.section("### Changed pages");
+    let layout = section.table(0);
+    assert_eq!(layout.is_without_gaps(), CHANGED_HEAD_BYTES);
+    section.says(&format!("{CHANGED_HEAD_BYTES} bytes, then"));
+    let mut changed = ChangedPages::none(FILE_ID, [3; 16], [4; 32], Lsn::new(5, 6));
+    changed.least = 0x0708;
+    changed.add(9);
+    let bytes = changed.encode(&key());
+    let of = |field: &str| layout.of(field, &bytes).to_vec();
+    assert_eq!(of("`PELPAGE"), literal(layout.field("`PELPAGE")));
+    assert_eq!(of("version: 1"), 1u32.to_be_bytes());
+    assert_eq!(of("number of bytes"), 2u32.to_be_bytes());
+    assert_eq!(of("file id"), FILE_ID);
+    assert_eq!(of("recovery fork"), [3; 16]);
+    assert_eq!(of("SHA-256 of the manifest"), [4; 32]);
+    assert_eq!(of("LSN up to which"), Lsn::new(5, 6).encode());
+    assert_eq!(of("fewest pages"), 0x0708u32.to_be_bytes());
+    assert_eq!(of("SHA-256 of the bytes"), sum_of(&[0, 0x80]));
+    assert_eq!(bytes[CHANGED_HEAD_BYTES..], [0, 0x80]);
+    let mac = layout.at("HMAC-SHA256").start;
+    assert!(layout.field("HMAC-SHA256").contains(&format!("bytes 0-{}", mac - 1)));
+    let signed = |mut all: Vec<u8>| {
+        let tag = key().sign(&[&all[..mac]]);
+        all[mac..mac + 32].copy_from_slice(&tag);
+        ChangedPages::parse(&all, [&key()])
+    };
+    assert_eq!(signed(bytes.clone()).unwrap(), changed);
+    each_byte(&bytes, &layout.zeros(), |at, changed| {
+        is_unsupported(signed(changed), &format!("byte {at} of a list"));
+    });
+}
+
+#[test]
 fn segments() {
     let doc = Doc::read().section("## Log archive");
     let section = doc.section("### Segment");
@@ -214,4 +250,10 @@ fn marks() {
         doc.table(0).rows[3][0].trim_matches('`').replace("SSSSSSSSSSSSSSSS", &"01".repeat(8));
     let name = name.replace("FFFFFFFF", "00000002").replace("TTTTTTTTTTTTTTTT", &"03".repeat(8));
     assert_eq!(frame.file_name(), name);
+}
+
+fn sum_of(bytes: &[u8]) -> [u8; 32] {
+    let mut sum = pellucid::hash::Sha256::new();
+    sum.update(bytes);
+    sum.finish()
 }

@@ -4,8 +4,8 @@ use pellucid::hash::Sha256;
 use pellucid::header::Header;
 use pellucid::keys::{ContainerKeys, HeaderKey};
 use pellucid::log_archive::{
-    check_header, ArchiveState, LogRun, Mark, MarkedFrame, Segment, ARCHIVE_SECTOR_BYTES,
-    SEGMENT_HEAD_BYTES,
+    check_header, ArchiveState, ChangedPages, LogRun, Mark, MarkedFrame, Segment,
+    ARCHIVE_SECTOR_BYTES, SEGMENT_HEAD_BYTES,
 };
 use pellucid::lsn::Lsn;
 use pellucid::secret::Secret32;
@@ -86,6 +86,24 @@ pub fn header(case: &Case) -> Result<()> {
     Header::authenticate(&case.body, &keys[0], 0)?;
     check_header(&header, &newest_of(case, &case.bytes("sectors"))?)?;
     assert_eq!(header.second.unwrap().fork, case.array("fork"));
+    Ok(())
+}
+
+/// The list of changed pages.
+pub fn changed(case: &Case) -> Result<()> {
+    let keys = header_keys(case)?;
+    let changed = ChangedPages::parse(&case.body, &keys)?;
+    let pages = case.text("pages").split_whitespace().map(|page| page.parse::<u32>().unwrap());
+    let mut expected = ChangedPages::none(
+        case.array("file-id"),
+        case.array("fork"),
+        case.array("base"),
+        lsn(case, "upto"),
+    );
+    pages.for_each(|page| expected.add(page));
+    expected.least = case.number("least") as u32;
+    assert_eq!(changed, expected);
+    assert_eq!(changed.encode(keys.last().unwrap()), case.body, "encoded again");
     Ok(())
 }
 

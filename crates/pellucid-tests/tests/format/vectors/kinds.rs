@@ -159,6 +159,21 @@ pub const KINDS: &[(&str, &[&str])] = &[
         ],
     ),
     (
+        "archive-changed",
+        &[
+            "written",
+            "none",
+            "older-key",
+            "key-of-no-row",
+            "flipped",
+            "flipped-bit-of-a-page",
+            "cut",
+            "cut-head",
+            "newer-version",
+            "byte-in-use",
+        ],
+    ),
+    (
         "archive-header",
         &[
             "written",

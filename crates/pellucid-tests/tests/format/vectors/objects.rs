@@ -47,6 +47,7 @@ pub fn run(case: &Case) -> Result<()> {
         "archive-state" => archives::state(case),
         "archive-segment" => archives::segment(case),
         "archive-header" => archives::header(case),
+        "archive-changed" => archives::changed(case),
         "archive-mark" => archives::mark(case),
         "log-archive" => archives::archive(case),
         "header" => header(case),
