@@ -256,7 +256,8 @@ fn a_damaged_page_is_rolled_forward() {
     std::fs::write(place.path("app.db"), bytes).unwrap();
     refused(&place, "restore full.bak --page 2 --to app.db", "", "take a log backup");
     place.pellucid(&["backup", "app.db", "--log", "--to", "one.log.bak"]).succeeded();
-    assert_eq!(facts(&place, "restore full.bak one.log.bak --page 2 --to app.db")["pages"][0], 2);
+    let mend = ["restore", "full.bak", "one.log.bak", "--page", "2", "--to", "app.db"];
+    assert!(place.pellucid(&mend).succeeded().contains("restored page 2"));
     assert_eq!(sql(&place, "SELECT * FROM t;"), rows);
     place.pellucid(&["check", "app.db"]).succeeded();
 }

@@ -264,3 +264,28 @@ fn a_log_that_is_gone_or_of_another_run_is_no_whole_tail() {
     let (path, _) = tail(&bench, "third.bak", false).unwrap();
     assert_eq!(counted(&bench, &[media[0].clone(), bench.path("log.bak"), path]).0, 5);
 }
+
+#[test]
+fn no_key_is_changed_past_the_copy_of_the_header_and_the_next_backup_mends_it() {
+    let (bench, _) = begin(4096);
+    write(&bench.open(), 2);
+    let (archive, copy) = (path_of(&bench.database()), path_of(&bench.database()).join("header"));
+    let present = || std::fs::read(bench.database()).unwrap()[2048..2048 + 7168].to_vec();
+    assert!(std::fs::read(&copy).unwrap() == present());
+    let (before, aside) = (present(), bench.path("aside"));
+    std::fs::rename(&archive, &aside).unwrap();
+    assert!(scan::rekey(&bench.database(), None).is_err());
+    assert!(present() == before, "the header is as it was");
+    std::fs::rename(&aside, &archive).unwrap();
+    for (round, wrong) in [&before[..7000], &[7; 7168][..]].into_iter().enumerate() {
+        std::fs::write(&copy, wrong).unwrap();
+        write(&bench.open(), 1);
+        match round {
+            0 => drop(full(&bench, "again.bak")),
+            _ => drop(log(&bench, "log.bak")),
+        }
+        assert!(std::fs::read(&copy).unwrap() == present());
+    }
+    scan::rekey(&bench.database(), None).unwrap();
+    assert!(std::fs::read(&copy).unwrap() == present() && present() != before);
+}
