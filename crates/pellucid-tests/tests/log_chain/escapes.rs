@@ -362,5 +362,5 @@ fn an_archive_has_the_mode_of_its_database() {
     assert_eq!(mode(&folder), 0o770);
     let files: Vec<_> =
         std::fs::read_dir(&folder).unwrap().map(|name| name.unwrap().path()).collect();
-    assert!(files.len() == 2 && files.iter().all(|path| mode(path) == 0o660), "{files:?}");
+    assert!(files.len() == 3 && files.iter().all(|path| mode(path) == 0o660), "{files:?}");
 }
