@@ -50,33 +50,7 @@ fn put_in_place(library: &Library) -> Result<(), &'static str> {
     if pellucid_vfs::make_default() != SQLITE_OK {
         return Err("SQLite does not take the shim as its default VFS");
     }
-    offer_mark(library)?;
     witness::listen(library)
-}
-
-/// Has every connection that `library` opens from now on get the SQL function `pellucid_mark`. A program may have taken it out again.
-fn offer_mark(library: &Library) -> Result<(), &'static str> {
-    const MISSING: &str = "the SQLite library lacks a function";
-    // SAFETY: the type is that of sqlite3.h.
-    let auto = unsafe { library.symbol::<AutoExtensionFn>(c"sqlite3_auto_extension") };
-    // SAFETY: an automatic extension of the type SQLite calls; adding it twice does nothing.
-    match unsafe { auto.ok_or(MISSING)?(define_mark) } {
-        SQLITE_OK => Ok(()),
-        _ => Err("SQLite takes no automatic extension"),
-    }
-}
-
-/// Runs at the end of each open; never makes it fail.
-unsafe extern "C" fn define_mark(
-    connection: *mut Connection,
-    _error: *mut *mut c_char,
-    _api: *const c_void,
-) -> c_int {
-    guarded((), || {
-        // SAFETY: SQLite calls with the connection that it is opening, and the shim has its table.
-        let _ = unsafe { pellucid_vfs::mark::define_on(connection) };
-    });
-    SQLITE_OK
 }
 
 /// Registers the shim with `library`; waits where another thread is at it.

@@ -1,8 +1,10 @@
 //! Named marks: the commit of a transaction gets a name, by which a restore finds it.
 
-use std::ffi::c_int;
+use std::ffi::{c_char, c_int, c_void};
+use std::panic::{catch_unwind, AssertUnwindSafe};
 
 use pellucid::log_archive::Mark;
+use pellucid_host::api::Api;
 use pellucid_host::connection::Handle;
 use pellucid_host::ffi::{self, Connection};
 use pellucid_host::function::{define, Call, Function};
@@ -90,6 +92,23 @@ pub fn call(call: &Call<'_>) -> Result<String, String> {
     let wanted = Mark::new(&name, &description).map_err(|error| error.to_string())?;
     let marked = call.lending(|lender| set(&lender.handle(), &wanted));
     marked.map(|()| name).map_err(str::to_owned)
+}
+
+/// Has every connection that is opened from now on get the function. Asked again, SQLite goes on with the first time.
+pub(crate) fn offer(api: Api) {
+    // SAFETY: the function has the type that SQLite calls, and lives for ever. Where SQLite has no memory for it, connections do not
+    // have the function, and a statement that calls it says so.
+    unsafe { api.auto_extension()(opened) };
+}
+
+unsafe extern "C" fn opened(
+    connection: *mut Connection,
+    _message: *mut *mut c_char,
+    _table: *const c_void,
+) -> c_int {
+    // SAFETY: SQLite hands over the connection that it has just opened.
+    let _ = catch_unwind(AssertUnwindSafe(|| unsafe { define_on(connection) }));
+    ffi::OK
 }
 
 /// Defines the function on a connection that is being opened.

@@ -21,6 +21,7 @@ use crate::file;
 use crate::in_memory;
 use crate::lower::Lower;
 use crate::main_file::plain_where_sealed_is_required;
+use crate::mark;
 use crate::names::{self, Folder};
 use crate::newcomer;
 use crate::pins::{note_resolved, Expectation, Lesser};
@@ -103,6 +104,7 @@ fn register_over_default(api: Api, make_default: bool) -> c_int {
     }
     if make_default {
         in_memory::reserve_from_now_on(api);
+        mark::offer(api);
     }
     if known == shim && (!make_default || default == shim) {
         return ffi::OK;

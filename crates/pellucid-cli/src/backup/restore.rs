@@ -37,8 +37,9 @@ pub struct RestoreArgs {
     /// Number of the backup set on the media, from 1 [default: the last]
     #[arg(long, value_name = "N")]
     position: Option<u32>,
-    /// Point to restore to: a time (`2026-11-25 03:12:07.5`, UTC, or with an offset), `lsn:N` or `last`. The media are then
-    /// those of a full backup, of differentials and of log backups, in any order; what is not needed is left out
+    /// Point to restore to: a time (`2026-11-25 03:12:07.5`, UTC, or with an offset), `lsn:N`, `mark:NAME` with the commit of
+    /// that mark, `before-mark:NAME` without it, or `last`. The media are then those of a full backup, of differentials and of
+    /// log backups, in any order; what is not needed is left out
     #[arg(long, value_name = "POINT", value_parser = point::parse, conflicts_with_all = ["position", "base", "page"])]
     at: Option<Point>,
     /// Files of the full backup that a differential is based on, if it is not on the same media

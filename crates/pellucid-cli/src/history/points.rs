@@ -133,7 +133,7 @@ fn facts(fork: &ForkPoints, library: &Library) -> serde_json::Value {
             "from_lsn": range.from.lsn.to_string(), "from": moment(range.from.time),
             "to_lsn": range.to.lsn.to_string(), "to": moment(range.to.time),
             "commits": range.commits, "log_backups": range.logs,
-            "begins_with": { "file": name(&base_of(range, library)), "position": range.base.position },
+            "begins_with": { "file": name(base_of(range, library)), "position": range.base.position },
         })
     };
     let gap = |gap: &Gap| {

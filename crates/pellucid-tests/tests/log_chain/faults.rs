@@ -61,7 +61,7 @@ fn commits(connection: &Connection, count: usize) {
 }
 
 /// It may be told to wait, and nothing else.
-fn checkpoint(connection: &Connection, mode: &str) {
+pub fn checkpoint(connection: &Connection, mode: &str) {
     let sql = format!("PRAGMA wal_checkpoint({mode})");
     match connection.query_row(&sql, [], |row| row.get::<_, i64>(0)) {
         Ok(_) => {}
@@ -75,7 +75,17 @@ fn checkpoint(connection: &Connection, mode: &str) {
 }
 
 fn run(database: &Path, count: &Path, change: impl FnOnce(&mut Command)) -> String {
-    let mut command = child("script");
+    run_as("script", database, count, change)
+}
+
+/// Runs the child of that role, which may be killed or fail at a call that changes the archive.
+pub fn run_as(
+    role: &str,
+    database: &Path,
+    count: &Path,
+    change: impl FnOnce(&mut Command),
+) -> String {
+    let mut command = child(role);
     command
         .env("CRASH_DATABASE", database)
         .env("CRASH_EXTENSION", extension())
@@ -88,7 +98,7 @@ fn run(database: &Path, count: &Path, change: impl FnOnce(&mut Command)) -> Stri
     format!("{}{}", String::from_utf8_lossy(&ended.stdout), String::from_utf8_lossy(&ended.stderr))
 }
 
-fn calls(count: &Path) -> usize {
+pub fn calls(count: &Path) -> usize {
     std::fs::read_to_string(count).unwrap().trim().parse().unwrap()
 }
 
@@ -133,7 +143,7 @@ fn all_calls() -> usize {
 }
 
 /// Each of them, or as many as a run has time for.
-fn chosen(calls: usize) -> impl Iterator<Item = usize> {
+pub fn chosen(calls: usize) -> impl Iterator<Item = usize> {
     let stride = std::env::var("PELLUCID_FAULT_STRIDE").map_or(5, |text| text.parse().unwrap());
     (1..=calls).step_by(stride)
 }

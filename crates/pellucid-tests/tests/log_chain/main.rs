@@ -56,6 +56,7 @@ fn child_entry() {
     match role().as_deref() {
         Some("writer") => writer::run(),
         Some("script") => faults::script(),
+        Some("marks") => marks::script(),
         Some("commits") => escapes::commits(),
         Some("restarts") => escapes::restarts(),
         _ => {}

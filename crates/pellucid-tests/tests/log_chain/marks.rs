@@ -1,15 +1,21 @@
 //! Goal: a restore finds the commit that a program has named, and no other.
 //! Method: programs set marks by SQL, end their transactions in every way, and what log backups and the archive have is compared.
+//! A program whose every commit has a mark is killed at each call that changes the archive, and each of these calls fails: a commit
+//! that counts has its own mark.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::time::Duration;
 
 use pellucid::header::RecoveryModel;
 use pellucid_backup::job::Point;
 use pellucid_engine::log_chain::{self, KeptLog};
 use pellucid_engine::scan;
+use pellucid_tests::processes::{load_extension, told};
 use rusqlite::Connection;
 
+use super::faults::{calls, checkpoint, chosen, run_as};
 use super::points::{full, log, restored};
 use super::{archived, Bench};
 
@@ -252,4 +258,72 @@ fn marks_outlive_a_new_key() {
     let media = [full, log(&bench, "log.bak")];
     assert_eq!(at(&bench, &media, Point::Mark("before the new key".into())), Ok(1));
     assert_eq!(at(&bench, &media, Point::BeforeMark("behind it".into())), Ok(2));
+}
+
+/// Transactions that the child makes.
+const TRANSACTIONS: usize = 24;
+
+/// What the child does: each transaction has a mark of its own, some are taken back, and logs begin anew.
+pub fn script() {
+    let database = PathBuf::from(told("CRASH_DATABASE"));
+    load_extension();
+    let uri = format!("file:{}?vfs=pellucid", database.display());
+    let connection = pellucid_tests::content::open(&uri).unwrap();
+    connection.busy_timeout(Duration::from_millis(300)).unwrap();
+    connection.execute_batch("PRAGMA wal_autocheckpoint=0").unwrap();
+    for number in 0..TRANSACTIONS {
+        let end = if number % 5 == 4 { "ROLLBACK" } else { "COMMIT" };
+        let done = connection.execute_batch(&format!(
+            "BEGIN; UPDATE counter SET n = n + 1; UPDATE t SET v = v + 1 WHERE id % 7 = 0;
+             SELECT pellucid_mark('number {number}'); {end}"
+        ));
+        if done.is_err() {
+            let _ = connection.execute_batch("ROLLBACK");
+        } else if end == "COMMIT" {
+            println!("\nmarked {} {number}", count(&connection));
+        }
+        match number {
+            9 => checkpoint(&connection, "TRUNCATE"),
+            15 => checkpoint(&connection, "RESTART"),
+            _ => {}
+        }
+    }
+}
+
+/// Runs the script with something wrong at a call. Each commit that counts has its own mark.
+fn marks_are_right(what: &str, change: impl FnOnce(&mut Command)) -> (usize, usize) {
+    let bench = Bench::new(4096);
+    let _chain = bench.begin();
+    let times = bench.path("count");
+    let said = run_as("marks", &bench.database(), &times, change);
+    let mut acknowledged = BTreeMap::new();
+    for line in said.lines().filter_map(|line| line.strip_prefix("marked ")) {
+        let (counter, number) = line.split_once(' ').unwrap();
+        acknowledged.insert(counter.parse::<usize>().unwrap(), format!("number {number}"));
+    }
+    let found = names(&bench.database());
+    let kept = KeptLog::open(&bench.database(), Duration::from_secs(10)).unwrap();
+    assert_eq!(found.len(), kept.commits().len(), "{what}: each commit has a mark; {said}");
+    let connection = bench.open();
+    assert_eq!(found.len() as i64, count(&connection), "{what}: {said}");
+    for (counter, name) in &acknowledged {
+        assert_eq!(found.get(counter - 1), Some(name), "{what}: {said}");
+    }
+    (acknowledged.len(), if times.exists() { calls(&times) } else { 0 })
+}
+
+#[test]
+fn a_commit_has_its_own_mark_wherever_the_program_is_killed_or_a_call_fails() {
+    let (all, calls) = marks_are_right("nothing is wrong", |_| ());
+    assert_eq!(all, TRANSACTIONS - TRANSACTIONS / 5);
+    assert!(calls > 60, "{calls} calls of the archive show nothing");
+    for at in chosen(calls) {
+        marks_are_right(&format!("killed at call {at}"), |command| {
+            command.env("KILL_AT", at.to_string());
+        });
+        let (some, _) = marks_are_right(&format!("error at call {at}"), |command| {
+            command.env("KILL_AT", at.to_string()).env("KILL_ERRNO", libc::ENOSPC.to_string());
+        });
+        assert!(some + 1 >= all, "an error at call {at} fails {} commits", all - some);
+    }
 }
