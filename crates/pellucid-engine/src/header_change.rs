@@ -95,34 +95,47 @@ fn change_by(
         Error::misuse(Subject::File(path.to_owned()), "not an encrypted database")
     })?;
     let failed = |code| cannot_write(path, code);
-    let mut next = loop {
+    let patience = Patience::new(TIMEOUT, CHECKPOINT_PAUSE);
+    let (mut made, mut commit): (Option<(u64, Next)>, _) = (None, Some(commit));
+    loop {
         let header = container.header().ok_or(failed(Code(ffi::IOERR)))?;
         let keys = container.keys().map_err(failed)?;
-        header.flags.check_writable(Subject::File(path.to_owned()))?;
-        if parameters == AS_CHANGE {
-            header.check_writable()?;
+        if made.as_ref().is_none_or(|(of, _)| *of != header.sequence) {
+            header.flags.check_writable(Subject::File(path.to_owned()))?;
+            if parameters == AS_CHANGE {
+                header.check_writable()?;
+            }
+            let Some(next) = make(&container, &header, &keys)? else { return Ok(header) };
+            made = Some((header.sequence, next));
         }
-        let Some(next) = make(&container, &header, &keys)? else { return Ok(header) };
+        let Some((of, next)) = &mut made else { continue };
         // This is EXCLUSIVE in rollback mode, and the write lock in WAL mode; the checkpoint lock
         // is taken below.
         handle.begin("BEGIN EXCLUSIVE", TIMEOUT).map_err(|error| in_use(path, error))?;
-        if container.header().is_some_and(|now| now.sequence == header.sequence) {
-            break next;
+        if container.header().is_some_and(|now| now.sequence == *of) {
+            let keys = container.keys().map_err(failed)?;
+            let dek = next.dek.as_ref().or(keys.dek()).ok_or(failed(Code(ffi::IOERR)))?;
+            // Encodes the header once before, for a typed error: too many protectors.
+            next.header.encode(keys.header_key())?;
+            next.header.sequence = later_sequence(&next.header)?;
+            let mut refused = None;
+            let written = container.with_header_locks(lower, || {
+                let committed = commit.take().map(|commit| commit(&handle, &mut next.header));
+                if let Some(Err(error)) = committed {
+                    refused = Some(error);
+                    return Err(Code(ffi::IOERR));
+                }
+                container.write_header(next.header.clone(), dek)
+            });
+            if let Some(error) = refused {
+                return Err(error);
+            }
+            if written.map_err(failed)? {
+                break;
+            }
         }
         handle.run("ROLLBACK")?;
-    };
-    let keys = container.keys().map_err(failed)?;
-    let dek = next.dek.as_ref().or(keys.dek()).ok_or(failed(Code(ffi::IOERR)))?;
-    // Encodes the header once before, for a typed error: too many protectors.
-    next.header.encode(keys.header_key())?;
-    next.header.sequence = later_sequence(&next.header)?;
-    commit(&handle, &mut next.header)?;
-    let patience = Patience::new(TIMEOUT, CHECKPOINT_PAUSE);
-    loop {
-        let write = || container.write_header(next.header.clone(), dek);
-        if container.with_header_locks(lower, write).map_err(failed)? {
-            break;
-        }
+        // A checkpoint that must end with an empty log has its lock, and waits for the writers.
         if !patience.wait() {
             return Err(busy(path));
         }

@@ -10,7 +10,8 @@ use pellucid_engine::{header_change, log_chain, standing};
 use pellucid_files::paths::beside;
 
 use super::points::{files, full, log, restoring};
-use super::{write, Bench};
+use super::{write, Bench, Writers};
+use pellucid_tests::processes::Random;
 
 fn begin() -> (Bench, Vec<PathBuf>) {
     let bench = Bench::new(4096);
@@ -139,4 +140,34 @@ fn a_restore_leaves_its_database_restoring_or_as_a_standby_and_the_next_one_goes
     assert_eq!(counter(&to).unwrap(), 4);
     write(&pellucid_tests::content::open(&uri).unwrap(), 1);
     assert_eq!(counter(&to).unwrap(), 5);
+}
+
+#[test]
+fn no_writer_commits_behind_the_tail() {
+    for seed in 0..3 {
+        let (bench, mut media) = begin();
+        let mut random = Random(5 + seed);
+        let mut writers =
+            Writers { database: bench.database(), mode: "wal", children: Vec::new(), started: 0 };
+        (0..3).for_each(|_| writers.start(&mut random));
+        std::thread::sleep(std::time::Duration::from_millis(400));
+        media.push(tail(&bench, "tail.bak").unwrap());
+        std::thread::sleep(std::time::Duration::from_millis(200));
+        let mut last = 0;
+        for (mut child, told) in writers.children.drain(..) {
+            let _ = child.kill();
+            child.wait().unwrap();
+            // What they were refused is told as well.
+            let counts = told.iter().filter_map(|line| {
+                line.strip_prefix("committed ")?.split(' ').next()?.parse::<i64>().ok()
+            });
+            last = counts.chain([last]).max().unwrap();
+        }
+        let to = bench.path("restored.db");
+        restore(&restoring(&media, Point::Last, to.clone()), &mut |_, _| ()).unwrap();
+        let n = counter(&to).unwrap();
+        assert!(n >= last && last > 5, "{n} commits in the tail, {last} were acknowledged");
+        standing::change(&bench.database(), Standing::Online, || Ok(())).unwrap();
+        assert_eq!(counter(&bench.database()).unwrap(), n, "commits behind the tail");
+    }
 }
