@@ -28,7 +28,7 @@ struct Known {
 pub fn show(paths: &[PathBuf], with: &OpenWith, output: &Output) -> Result<(), Failure> {
     with.offer()?;
     let known = match paths {
-        [path] if open_family(path).is_err() && !is_url(path) => of_database(path)?,
+        [path] if open_family(path).is_err() && !is_url(path) => of_database(path, output)?,
         media => Known { media: media.to_vec(), ..Known::default() },
     };
     let credentials = Credentials::gather(&Request::default())?.for_many();
@@ -66,8 +66,7 @@ fn is_url(path: &Path) -> bool {
 }
 
 /// The files of the sets that the history has of a database.
-fn of_database(path: &Path) -> Result<Known, Failure> {
-    let waiting = waiting(path).map_err(Failure::from)?;
+fn of_database(path: &Path, output: &Output) -> Result<Known, Failure> {
     let whole = whole_name(path).display().to_string();
     let sets = super::open()?.map_or(Ok(Vec::new()), |history| history.sets(None))?;
     let own =
@@ -76,7 +75,16 @@ fn of_database(path: &Path) -> Result<Known, Failure> {
     files.sort();
     files.dedup();
     let is_there = |path: &PathBuf| is_url(path) || pellucid_files::paths::is_there(path);
-    let (media, absent) = files.into_iter().partition(is_there);
+    let (media, absent): (Vec<_>, _) = files.into_iter().partition(is_there);
+    // Points are asked for when the database is gone, too.
+    let waiting = match waiting(path) {
+        Err(error) if media.is_empty() => return Err(error.into()),
+        Err(error) => {
+            output.warning(format!("which commits no log backup has is not known: {error}"));
+            None
+        }
+        Ok(waiting) => waiting,
+    };
     Ok(Known { media, absent, waiting })
 }
 

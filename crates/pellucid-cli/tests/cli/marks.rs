@@ -140,6 +140,20 @@ fn the_points_that_backups_lead_to_are_shown_with_what_is_missing() {
         (fork["ranges"].as_array().unwrap().len(), &fork["gaps"][0]["missing"]),
         (0, &"full backup".into())
     );
+    // The database is gone.
+    let gone = ["app.db", "app.db-wal", "app.db-shm"].map(|name| place.path(name));
+    let away =
+        gone.clone().map(|path| std::path::PathBuf::from(format!("{}.away", path.display())));
+    for (from, to) in gone.iter().zip(&away) {
+        let _ = std::fs::rename(from, to);
+    }
+    let lost = place.pellucid(&["--json", "history", "--points", "app.db"]);
+    let told: Value = serde_json::from_str(&lost.stdout).unwrap();
+    assert_eq!(told["forks"], whole["forks"], "{}", lost.all());
+    assert!(lost.stderr.contains("which commits no log backup has is not known"), "{}", lost.all());
+    for (from, to) in gone.iter().zip(&away) {
+        let _ = std::fs::rename(to, from);
+    }
     // A commit that waits, and a file that is gone.
     deleted(&place, "4");
     std::fs::remove_file(place.path("2.bak")).unwrap();
