@@ -98,8 +98,8 @@ pub fn trouble(found: &Path, header: &Header) -> Option<(String, &'static str)> 
         return Some((told, todo));
     }
     let look = || log_archive::Archive::open(found).ok()?.look().ok()?;
-    if let (Ok(Some(witness)), Some((fork, sequence))) = (witness::recall(found), look()) {
-        if witness.is_ahead_of(&fork, sequence) {
+    if let Some(state) = look() {
+        if let Ok(Some(witness)) = witness::ahead(found, &state) {
             let told = format!(
                 "`{shown}`: `{}`, and perhaps the database with it, was put back: the keyring knows of a later backup, with \
                  commits up to LSN {}",
@@ -108,6 +108,13 @@ pub fn trouble(found: &Path, header: &Header) -> Option<(String, &'static str)> 
             );
             let todo = "restore from the backups what is missing; a full backup accepts it as it is, and begins the chain anew";
             return Some((told, todo));
+        }
+        if !state.broken_at.is_none() {
+            let told = format!(
+                "`{shown}`: its chain of log backups is broken: commits behind LSN {} are missing",
+                state.broken_at
+            );
+            return Some((told, "a full backup lets it go on"));
         }
     }
     let log = beside(found, "-wal");

@@ -171,7 +171,8 @@ pub fn hand_out(path: &Path, handle: &Handle<'_>) -> Result<Option<Lsn>, Databas
     if let Some(witness) = witness::ahead(container.path(), &standing.state)? {
         // A full backup goes on: it is what mends that.
         let keys = container.keys().map_err(|code| header_change::cannot_write(path, code))?;
-        standing.state = put_back(&container, &locked, (&witness, &keys))?;
+        put_back(&container, &locked, (&witness, &keys))?;
+        standing = log.hand_out(&locked)?;
     }
     Ok(Some(standing.state.live.lsn(standing.counted)))
 }
@@ -250,7 +251,11 @@ fn mend_header_copy(
     if matches!(archive.header_copy(), Ok(Some(copy)) if copy == present()?) {
         return Ok(());
     }
-    handle.begin("BEGIN IMMEDIATE", PATIENCE)?;
+    // Whoever has the write lock may be changing the header, and writes the copy then. The next backup looks again.
+    match handle.begin("BEGIN IMMEDIATE", Duration::ZERO) {
+        Err(error) if Handle::is_busy(&error) => return Ok(()),
+        begun => begun?,
+    }
     let kept = present().and_then(|copy| Ok(log_archive::keep_header(container.path(), &copy)?));
     handle.run("ROLLBACK")?;
     kept

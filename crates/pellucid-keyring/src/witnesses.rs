@@ -80,19 +80,30 @@ impl Witness {
 }
 
 impl Keyring {
-    /// The witness of the database at `path`; none if no chain of log backups of it is known. Of this keyring and the machine's
-    /// that lies behind it, the one that has seen more of the same fork.
+    /// Each witness of this keyring, and of the machine's that lies behind it.
     ///
     /// # Errors
-    /// What is wrong with the file of it: who cannot read it does not know whether something was put back.
-    pub fn recall_witness(&self, path: &Path) -> Result<Option<Witness>> {
-        let whole = original_path(path);
-        let own = self.read_witness(&whole)?;
-        let machine = match self.behind() {
-            Some(machine) => machine.read_witness(&whole)?,
-            None => None,
+    /// What is wrong with the file of one: who cannot read it does not know whether something was put back.
+    pub fn each_witness(&self) -> Result<Vec<Witness>> {
+        let mut all = self.own_witnesses()?;
+        if let Some(machine) = self.behind() {
+            all.extend(machine.own_witnesses()?);
+        }
+        Ok(all)
+    }
+
+    fn own_witnesses(&self) -> Result<Vec<Witness>> {
+        let directory = self.home.join("keyring/witnesses");
+        let names = instance::names_if_there(&directory)?;
+        let read = |name: String| {
+            let file = SealedFile::new(directory.join(&name), Kind::Witness, &name);
+            let Some(bytes) = self.read(&file)? else { return Ok(None) };
+            let witness = Witness::decode(&bytes);
+            witness.filter(|witness| name_of(&witness.path) == name).map(Some).ok_or_else(|| {
+                Error::corrupt(Subject::File(file.path().to_owned()), "its fields do not fit")
+            })
         };
-        Ok([own, machine].into_iter().flatten().max_by_key(|witness| witness.at))
+        names.into_iter().filter_map(|name| read(name).transpose()).collect()
     }
 
     /// Remembers how far a chain has come. It is on disk already: a witness is never ahead of what it tells of. Of one fork it never

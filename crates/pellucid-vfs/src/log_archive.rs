@@ -228,11 +228,11 @@ impl Archive {
         ArchiveState::newest(&sectors, &keys).map_err(|error| error.of_file(&self.path.join(STATE)))
     }
 
-    /// The fork and the sequence of its state, as nobody has authenticated them: none if there is none.
+    /// Its state, as nobody has authenticated it: none if there is none.
     ///
     /// # Errors
     /// [`Error::Io`].
-    pub fn look(&self) -> Result<Option<([u8; 16], u64)>> {
+    pub fn look(&self) -> Result<Option<ArchiveState>> {
         Ok(ArchiveState::look(&self.sectors()?))
     }
 

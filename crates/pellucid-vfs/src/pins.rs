@@ -15,7 +15,7 @@ use pellucid_keyring::{Keyring, Pin};
 
 use crate::seal_request::{recall_known, Request};
 
-mod names;
+pub(crate) mod names;
 mod pages;
 mod remember;
 

@@ -12,26 +12,29 @@ use pellucid::{Error, Result, Subject};
 use pellucid_keyring::{Keyring, Witness};
 
 use crate::log_archive::{Archive, Locked};
+use crate::pins::names::Names;
 
-/// The witness of the database at `path`, if it is ahead of what its archive says.
+/// The witness of the database at `path` that is ahead of what its archive says.
 ///
 /// # Errors
 /// What keeps the keyring from being read: nobody knows then.
 pub fn ahead(path: &Path, state: &ArchiveState) -> Result<Option<Witness>> {
-    let witness = recall(path)?;
-    Ok(witness.filter(|witness| witness.is_ahead_of(&state.fork, state.sequence)))
+    let is_ahead = |one: &Witness| one.is_ahead_of(&state.fork, state.sequence);
+    Ok(recall(path)?.into_iter().filter(is_ahead).max_by_key(|one| one.archive_sequence))
 }
 
-/// The witness of the database at `path`; none if there is none, or no keyring.
-///
-/// # Errors
-/// As [`ahead`].
-pub fn recall(path: &Path) -> Result<Option<Witness>> {
+/// The witnesses of the database at `path`, by whichever of its names: a link in the place of the file is one of them.
+fn recall(path: &Path) -> Result<Vec<Witness>> {
     let home = Keyring::locate()?;
-    match Keyring::is_at(&home) {
-        true => Keyring::open(&home)?.recall_witness(path),
-        false => Ok(None),
+    if !Keyring::is_at(&home) {
+        return Ok(Vec::new());
     }
+    let mut known = Keyring::open(&home)?.each_witness()?;
+    let mut names = Names::of(path);
+    let others = known.iter().map(|witness| witness.path.clone()).collect::<Vec<_>>();
+    names.extend_by_those_of_the_same_file(path, others.into_iter());
+    known.retain(|witness| names.all.contains(&witness.path));
+    Ok(known)
 }
 
 /// Remembers what the archive of the database at `path` says, which is synced. False if there is no keyring.
@@ -117,15 +120,19 @@ pub fn assert_fresh(
             "no chain of log backups has begun, so nobody knows whether it is the newest",
         );
     };
-    let Some(witness) = recall(path)? else {
+    let known = recall(path)?;
+    if known.is_empty() {
         return refuse("the keyring has no witness of it: a backup of the chain writes one");
-    };
-    if witness.fork != fork {
+    }
+    if known.iter().all(|witness| witness.fork != fork) {
         return refuse("the keyring knows of another recovery fork: it was put back, or its chain has begun anew and no backup was made");
     }
     let state = Archive::open(path)?.state(keys)?;
-    match witness.is_ahead_of(&state.fork, state.sequence) {
-        true => Err(put_back(path, &witness)),
-        false => Ok(()),
+    if !state.broken_at.is_none() {
+        return refuse("its chain of log backups is broken, so nobody knows whether it is the newest; a full backup lets it go on");
+    }
+    match ahead(path, &state)? {
+        Some(witness) => Err(put_back(path, &witness)),
+        None => Ok(()),
     }
 }

@@ -222,6 +222,7 @@ class ChangedPages:
     file_id: bytes
     fork: bytes
     base: bytes
+    begins: Lsn
     upto: Lsn
     least: int
     pages: tuple[int, ...]
@@ -235,13 +236,14 @@ def parse_changed_pages(raw: bytes, keys: Iterable[bytes]) -> ChangedPages:
         raise Unauthentic("log archive: its list of changed pages is not authentic")
     if (version := int.from_bytes(head[8:12], "big")) != VERSION:
         raise Unsupported(f"log archive: version {version} of a list of changed pages is not known")
-    check_zeros(head, [(92, 96), (128, MAC_OFFSET)], "a list of changed pages")
+    check_zeros(head, [(92, 96), (136, MAC_OFFSET)], "a list of changed pages")
     if int.from_bytes(head[12:16], "big") != len(bits) or hashlib.sha256(bits).digest() != head[96:128]:
         raise Unauthentic("log archive: its list of changed pages is not the one that was written")
     return ChangedPages(
         file_id=head[16:32],
         fork=head[32:48],
         base=head[48:80],
+        begins=Lsn.parse(head[128:136]),
         upto=Lsn.parse(head[80:88]),
         least=int.from_bytes(head[88:92], "big"),
         pages=tuple(at + 1 for at in range(8 * len(bits)) if bits[at // 8] & 0x80 >> at % 8),

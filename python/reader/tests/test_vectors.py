@@ -199,6 +199,7 @@ class Vectors(unittest.TestCase):
         self.assertEqual((changed.file_id, changed.fork), (case.bytes("file-id"), case.bytes("fork")))
         self.assertEqual((changed.base, changed.least), (case.bytes("base"), case.number("least")))
         self.assertEqual(changed.upto.numeric(), case.number("upto"))
+        self.assertEqual(changed.begins.numeric(), case.number("from"))
         self.assertEqual(" ".join(str(page) for page in changed.pages), case["pages"])
 
     def open_archive_header(self, case: Case) -> None:

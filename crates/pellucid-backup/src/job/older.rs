@@ -81,6 +81,16 @@ pub fn compare(
     }
     let behind = kept.commits().iter().filter(|commit| commit.lsn > plan.ends);
     expected.least = behind.map(|commit| commit.pages).fold(expected.least, u32::min);
+    let ends_on_it = |lsn: Lsn| kept.commits().iter().any(|commit| commit.lsn == lsn);
+    if plan.ends > kept.behind() && plan.ends != kept.last() && !ends_on_it(plan.ends) {
+        return Err(misuse(format!(
+            "its log has not the commit with LSN {}, where the backups end: a power cut took it; a log backup of now has what came in \
+             its place",
+            plan.ends
+        ))
+        .into());
+    }
+    let least = least_behind(&kept);
     let own = own_versions(&kept, plan.ends);
     let (size, pages) = (snapshot.page_size() as usize, snapshot.pages());
     let mut reader = snapshot.reader()?;
@@ -98,6 +108,10 @@ pub fn compare(
         // The last one that is certainly in the snapshot, and those behind it.
         let first = own.iter().rposition(|(lsn, _)| *lsn <= before);
         let mut is_one = first.is_none() && expected.is(number, &page);
+        // Cut off behind its last commit, it came back as zeros.
+        let last = own.get(first.unwrap_or(0)).map(|(_, version)| version.commit as usize);
+        is_one |=
+            last.is_some_and(|commit| number > least[commit]) && page.iter().all(|byte| *byte == 0);
         for (_, version) in &own[first.unwrap_or(0)..] {
             if is_one {
                 break;
@@ -123,6 +137,15 @@ fn own_versions(kept: &KeptLog, ends: Lsn) -> HashMap<u32, Vec<(Lsn, Version)>> 
         }
     }
     own
+}
+
+/// For each commit, the fewest pages that the database had behind a later one.
+fn least_behind(kept: &KeptLog) -> Vec<u32> {
+    let mut least = vec![u32::MAX; kept.commits().len()];
+    for at in (1..least.len()).rev() {
+        least[at - 1] = least[at].min(kept.commits()[at].pages);
+    }
+    least
 }
 
 /// What the media say of each page.

@@ -72,6 +72,11 @@ fn a_database_that_is_put_back_with_its_archive_is_told_by_everybody() {
     assert!(!place.path("three.bak").exists());
     let events = place.pellucid(&["events"]).succeeded();
     assert!(events.contains("chain of log backups put back"), "{events}");
+    // Nobody takes it for the newest because it was told once.
+    let (code, told) = fresh(&place);
+    assert!(code != 0 && told.contains("is broken"), "{told}");
+    let status = place.pellucid(&["status", "--check", "app.db"]);
+    assert!(status.code == 4 && status.all().contains("is broken"), "{}", status.all());
     // What was lost is in the backups.
     facts(&place, &format!("restore {media} --at last --to last.db"));
     assert_eq!(count(&place, "last.db"), (rows + 1).to_string());
@@ -97,6 +102,34 @@ fn an_archive_that_is_put_back_under_a_log_that_goes_on_is_told() {
     let full = place.pellucid(&["backup", "app.db", "--to", "again.bak"]);
     assert_eq!(full.code, 0, "{}", full.all());
     place.pellucid(&["backup", "app.db", "--log", "--to", "four.bak"]).succeeded();
+}
+
+/// The first one to look is a full backup, which accepts it. It is whole, and the chain goes on behind it.
+#[test]
+fn a_full_backup_of_what_was_put_back_is_the_first_of_a_new_chain() {
+    let place = begun();
+    copy_all(&place, &place.path("older"), &place.path(""));
+    let full = place.pellucid(&["backup", "app.db", "--to", "again.bak"]);
+    assert!(full.code == 0 && full.all().contains("was put back"), "{}", full.all());
+    sql(&place, "INSERT INTO t VALUES (5003, 'three');");
+    place.pellucid(&["backup", "app.db", "--log", "--to", "four.bak"]).succeeded();
+    facts(&place, "restore again.bak four.bak --at last --to new.db");
+    assert_eq!(count(&place, "new.db"), count(&place, "app.db"));
+    facts(&place, "check app.db --against again.bak four.bak");
+}
+
+/// A link to an older copy in the place of the database has the name that the keyring knows.
+#[test]
+fn a_link_to_an_older_copy_is_no_other_database() {
+    let place = begun();
+    for name in ["app.db", "app.db-wal", "app.db-shm", "app.db-log"] {
+        let _ = fs::rename(place.path(name), place.path("away").with_extension(name));
+    }
+    std::os::unix::fs::symlink(place.path("older/app.db"), place.path("app.db")).unwrap();
+    let told = place.pellucid(&["backup", "app.db", "--log", "--to", "three.bak"]);
+    assert!(told.code == 3 && told.all().contains("was put back"), "{}", told.all());
+    let (code, told) = fresh(&place);
+    assert!(code != 0, "{told}");
 }
 
 #[test]

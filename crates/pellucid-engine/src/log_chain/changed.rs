@@ -57,9 +57,11 @@ pub(super) fn begin(
     if state.backed_up <= first {
         return locked.write_changed_pages(&none(), keys);
     }
-    // A log backup was made meanwhile. What it has is in the list of before, with more.
+    // A log backup was made meanwhile. What it has is in the list of before, if no other full backup has begun that anew since.
     match archive.changed_pages(keys) {
-        Ok(Some(mut listed)) if is_of(&listed, state) && listed.upto >= state.backed_up => {
+        Ok(Some(mut listed))
+            if is_of(&listed, state) && listed.from <= first && listed.upto >= state.backed_up =>
+        {
             listed.base = set;
             locked.write_changed_pages(&listed, keys)
         }

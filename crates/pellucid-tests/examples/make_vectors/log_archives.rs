@@ -473,11 +473,13 @@ fn changed_pages() -> Result<Vec<Case>> {
     let mut changed = ChangedPages::none(FILE_ID, FORK, base, Lsn::new(2, 3));
     [1, 2, 9, 30].into_iter().for_each(|page| changed.add(page));
     changed.least = 40;
+    changed.upto = Lsn::new(4, 5);
     let key = key()?;
     let of = |kind: &str, changed: &ChangedPages, key: &HeaderKey| {
         case("archive-changed", kind, Algorithm::Aes256)
             .with_bytes("fork", &FORK)
             .with_bytes("base", &base)
+            .with("from", changed.from)
             .with("upto", changed.upto)
             .with("least", changed.least)
             .with("pages", if changed.count() == 0 { "" } else { "1 2 9 30" })

@@ -125,3 +125,51 @@ fn an_older_list_is_none() {
     drop(full(&bench, "again.bak"));
     assert!(list(&bench).exists());
 }
+
+/// Of two full backups at the same time, with a log backup between, the list of the one does not do for the other.
+#[test]
+fn two_full_backups_at_once_share_no_list() {
+    let (bench, connection) = begun(4096);
+    let database = bench.database();
+    drop(full(&bench, "before.bak"));
+    let fork = log_chain::fork_at(&database).unwrap().unwrap();
+    let mut ended = 0;
+    for is_other_between in [false, true] {
+        // The first one begins.
+        let first = log_chain::moment(&database).unwrap().unwrap();
+        write(&connection, 2);
+        drop(log(&bench, &format!("log-{is_other_between}.bak")));
+        if is_other_between {
+            drop(full(&bench, "other.bak"));
+        }
+        ended += 1;
+        log_chain::has_base(&database, (fork, first, first), [ended; 32]).unwrap();
+        let changed = log_chain::changed_since(&database, &[ended; 32]).unwrap();
+        assert_eq!(changed.is_some(), !is_other_between);
+        assert!(changed.is_none_or(|changed| changed.count() > 1));
+    }
+}
+
+/// A commit that was handed out and is gone leaves pages that no commit wrote.
+#[test]
+fn behind_a_lost_commit_every_page_is_compared() {
+    use rusqlite::config::DbConfig;
+    let (bench, connection) = begun(4096);
+    write(&connection, 1);
+    let base = {
+        write(&connection, 1);
+        connection.execute_batch("UPDATE t SET b = randomblob(90) WHERE id = 77").unwrap();
+        full(&bench, "full.bak")
+    };
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true).unwrap();
+    drop(connection);
+    let log_file = pellucid_files::paths::beside(&bench.database(), "-wal");
+    let bytes = fs::metadata(&log_file).unwrap().len();
+    fs::OpenOptions::new().write(true).open(&log_file).unwrap().set_len(bytes - 4120).unwrap();
+    let connection = bench.open();
+    write(&connection, 1);
+    drop(log(&bench, "one.bak"));
+    assert!(!list(&bench).exists());
+    let made = differential(&bench, "differential.bak", &base);
+    assert_restores(&bench, &base, &made, &connection);
+}

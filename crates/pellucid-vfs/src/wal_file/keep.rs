@@ -290,6 +290,7 @@ impl WalFile {
 
     /// Whether somebody put an older state back: the container knows of more.
     fn is_older(&self, state: &ArchiveState) -> Result<bool> {
+        // A spoilt one says nothing: the chain of a damaged database is what is needed most.
         let Some(sector) = self.container.log_sector().map_err(io_error)? else { return Ok(false) };
         let of = match sector.has_ended {
             true => sector.run,
@@ -394,6 +395,8 @@ impl WalFile {
         if left > run.kept {
             self.keep_segment(locked, state, header, left)?;
         }
+        // Pages that the lost commits had changed are other ones again, and no commit wrote them.
+        locked.remove_changed_pages()?;
         state.before = LogRun::default();
         state.highest += 1;
         state.has_ended = false;

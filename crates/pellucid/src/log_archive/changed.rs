@@ -12,7 +12,7 @@ pub const CHANGED_HEAD_BYTES: usize = 512;
 
 const MAGIC: &[u8; 8] = b"PELPAGE\0";
 const VERSION: u32 = 1;
-const FIELDS_END: usize = 128;
+const FIELDS_END: usize = 136;
 const MAC_AT: usize = CHANGED_HEAD_BYTES - 32;
 
 /// The pages that log sets behind a full backup have. More may be among them.
@@ -24,7 +24,9 @@ pub struct ChangedPages {
     pub fork: [u8; 16],
     /// SHA-256 of the full backup's manifest.
     pub base: [u8; 32],
-    /// Commits up to this one are counted.
+    /// Commits behind this one are counted.
+    pub from: Lsn,
+    /// Commits up to this one are.
     pub upto: Lsn,
     /// The fewest pages that the database had meanwhile: what lay behind them was cut off.
     pub least: u32,
@@ -33,9 +35,9 @@ pub struct ChangedPages {
 }
 
 impl ChangedPages {
-    /// No page is changed since the full backup with this manifest.
-    pub fn none(file_id: [u8; 16], fork: [u8; 16], base: [u8; 32], upto: Lsn) -> Self {
-        Self { file_id, fork, base, upto, least: u32::MAX, bits: Vec::new() }
+    /// No page is changed since the full backup with this manifest, which has all up to `from`.
+    pub fn none(file_id: [u8; 16], fork: [u8; 16], base: [u8; 32], from: Lsn) -> Self {
+        Self { file_id, fork, base, from, upto: from, least: u32::MAX, bits: Vec::new() }
     }
 
     /// Adds a page.
@@ -75,6 +77,7 @@ impl ChangedPages {
         let mut of_bits = Sha256::new();
         of_bits.update(&self.bits);
         out.extend_from_slice(&of_bits.finish());
+        out.extend_from_slice(&self.from.encode());
         out.resize(MAC_AT, 0);
         let mac = key.sign(&[&out]);
         out.extend_from_slice(&mac);
@@ -112,10 +115,11 @@ impl ChangedPages {
             let (upto, least) = (Lsn::decode(fields.array()?), fields.u32()?);
             fields.take(4)?;
             let of_bits: [u8; 32] = fields.array()?;
+            let from = Lsn::decode(fields.array()?);
             let mut found = Sha256::new();
             found.update(bits);
             let is_whole = length as usize == bits.len() && found.finish() == of_bits;
-            is_whole.then(|| Self { file_id, fork, base, upto, least, bits: bits.to_vec() })
+            is_whole.then(|| Self { file_id, fork, base, from, upto, least, bits: bits.to_vec() })
         };
         read().ok_or_else(|| other("its list of changed pages is not the one that was written"))
     }
@@ -135,6 +139,7 @@ mod tests {
         let mut changed = ChangedPages::none([1; 16], [2; 16], [3; 32], Lsn::new(4, 5));
         [1, 9, 30].into_iter().for_each(|page| changed.add(page));
         changed.least = 40;
+        changed.upto = Lsn::new(6, 7);
         let bytes = changed.encode(&key(1));
         let parse = |bytes: &[u8]| ChangedPages::parse(bytes, [&key(2), &key(1)]);
         assert_eq!(parse(&bytes).unwrap(), changed);

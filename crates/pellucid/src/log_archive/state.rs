@@ -191,16 +191,14 @@ impl ArchiveState {
         }
     }
 
-    /// The fork and the sequence of the newer sector, read without a key, to show them. They are not authenticated.
-    pub fn look(sectors: &[[u8; ARCHIVE_SECTOR_BYTES]; 2]) -> Option<([u8; 16], u64)> {
+    /// The newer sector, read without a key, to show it. It is not authenticated.
+    pub fn look(sectors: &[[u8; ARCHIVE_SECTOR_BYTES]; 2]) -> Option<Self> {
         let of = |bytes: &[u8; ARCHIVE_SECTOR_BYTES]| {
             let mut fields = Fields::new(bytes.strip_prefix(MAGIC)?);
-            let _version_and_flags = fields.u64()?;
-            let sequence = fields.u64()?;
-            let _file_id: [u8; 16] = fields.array()?;
-            Some((fields.array()?, sequence))
+            let (_version, flags) = (fields.u32()?, fields.u32()?);
+            Self::parse_fields(&mut fields, flags)
         };
-        sectors.iter().filter_map(of).max_by_key(|(_, sequence)| *sequence)
+        sectors.iter().filter_map(of).max_by_key(|state| state.sequence)
     }
 
     fn parse<'a>(
@@ -305,7 +303,7 @@ mod tests {
                 assert_eq!(newest(&sectors).unwrap(), left, "byte {at} of sector {torn}");
             }
         }
-        assert_eq!(ArchiveState::look(&sectors), Some((newer.fork, 7)));
+        assert_eq!(ArchiveState::look(&sectors), Some(newer));
         let swapped = [sectors[1], sectors[0]];
         assert!(matches!(newest(&swapped), Err(Error::Unauthentic { .. })));
     }

@@ -9,6 +9,7 @@ use pellucid::{message, Error, Result as Outcome, Subject};
 use pellucid_engine::log_chain::{model_of, of_version_1, KeptLog, Marked, Tail};
 use pellucid_engine::standing;
 use pellucid_files::paths::full_name;
+use pellucid_host::connection::Handle;
 use pellucid_host::DatabaseError;
 use pellucid_keyring::{Action, Event};
 use pellucid_vfs::seal_request::{Credentials, Request};
@@ -50,10 +51,13 @@ pub(super) fn back_up_log(
     });
     match (made, left) {
         (Some(done), Ok(_)) => done,
-        (Some(Ok(_)), Err(error)) | (None, Err(error)) if !log.no_truncate => Err(error.into()),
+        // Its file is gone or damaged: nobody commits.
+        (None, Err(error)) => match JobError::from(error) {
+            error if log.no_truncate && is_of_file(&error) => make(job, log, progress),
+            error => Err(error),
+        },
         (Some(Err(error)), Err(_)) => Err(error),
-        // Its file is gone: nobody commits.
-        (_, Err(_)) => make(job, log, progress),
+        (Some(Ok(_)), Err(error)) => Err(error.into()),
         (None, Ok(_)) => Err(Error::misuse(
             Subject::File(job.database.clone()),
             format!("it is {} already: `pellucid restore --online` ends that", log.leave.name()),
@@ -163,7 +167,7 @@ fn is_of_file(error: &JobError) -> bool {
             error,
             Error::MissingKey { .. } | Error::LimitReached { .. } | Error::Message { .. }
         ),
-        JobError::Database(DatabaseError::Sqlite { .. }) => true,
+        JobError::Database(error @ DatabaseError::Sqlite { .. }) => !Handle::is_busy(error),
         _ => false,
     }
 }

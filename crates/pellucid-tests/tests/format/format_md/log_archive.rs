@@ -159,6 +159,7 @@ fn changed_pages() {
     section.says(&format!("{CHANGED_HEAD_BYTES} bytes, then"));
     let mut changed = ChangedPages::none(FILE_ID, [3; 16], [4; 32], Lsn::new(5, 6));
     changed.least = 0x0708;
+    changed.upto = Lsn::new(10, 11);
     changed.add(9);
     let bytes = changed.encode(&key());
     let of = |field: &str| layout.of(field, &bytes).to_vec();
@@ -168,7 +169,8 @@ fn changed_pages() {
     assert_eq!(of("file id"), FILE_ID);
     assert_eq!(of("recovery fork"), [3; 16]);
     assert_eq!(of("SHA-256 of the manifest"), [4; 32]);
-    assert_eq!(of("LSN up to which"), Lsn::new(5, 6).encode());
+    assert_eq!(of("LSN up to which"), Lsn::new(10, 11).encode());
+    assert_eq!(of("LSN behind which"), Lsn::new(5, 6).encode());
     assert_eq!(of("fewest pages"), 0x0708u32.to_be_bytes());
     assert_eq!(of("SHA-256 of the bytes"), sum_of(&[0, 0x80]));
     assert_eq!(bytes[CHANGED_HEAD_BYTES..], [0, 0x80]);

@@ -98,8 +98,9 @@ pub fn changed(case: &Case) -> Result<()> {
         case.array("file-id"),
         case.array("fork"),
         case.array("base"),
-        lsn(case, "upto"),
+        lsn(case, "from"),
     );
+    expected.upto = lsn(case, "upto");
     pages.for_each(|page| expected.add(page));
     expected.least = case.number("least") as u32;
     assert_eq!(changed, expected);
