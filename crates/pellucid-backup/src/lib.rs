@@ -35,6 +35,7 @@
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]
 #![cfg_attr(not(test), deny(clippy::panic, clippy::unreachable))]
 
+pub mod archive;
 pub mod history;
 pub mod job;
 #[cfg(feature = "objects")]

@@ -9,7 +9,7 @@ mod restore;
 mod verify;
 
 pub use look::{files, header, label, left_out, FilesArgs, HeaderArgs, LabelArgs};
-pub use make::{run as back_up, BackupArgs};
+pub use make::{broken_chain, is_of_chain, run as back_up, BackupArgs};
 pub use restore::{run as restore, RestoreArgs};
 pub use verify::{run as verify, VerifyArgs};
 

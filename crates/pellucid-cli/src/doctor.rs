@@ -19,6 +19,7 @@ use pellucid_files::paths::{beside, directory_of};
 use pellucid_keyring::Keyring;
 use pellucid_vfs::lost_log;
 
+use crate::archived::Archived;
 use crate::container::{begin, unreadable};
 use crate::exit;
 use crate::key_place;
@@ -365,7 +366,8 @@ fn database(found: &Inspection, known: &Known, findings: &mut Vec<Finding>) {
     }
     let finding = match &found.kind {
         Kind::Sealed(sealed) => {
-            if let Some((told, todo)) = recovery::trouble(&found.path, &sealed.header) {
+            let archived = Archived::of_found(found).and_then(|one| one.trouble(&found.path));
+            for (told, todo) in recovery::trouble(&found.path, &sealed.header).into_iter().chain(archived) {
                 findings.push(Finding::bad("database", told, todo));
             }
             let journal = beside(&found.path, "-journal");

@@ -15,7 +15,7 @@ const GROUPS: [(&str, &[&str]); 5] = [
             "salvage", "upgrade", "index", "recovery",
         ],
     ),
-    ("Backups", &["backup", "restore", "verify", "header", "files", "label", "history"]),
+    ("Backups", &["backup", "archive", "restore", "verify", "header", "files", "label", "history"]),
     ("Keys", &["init", "cert", "key", "protector", "instance"]),
     ("Watching over it", &["doctor", "policy", "events"]),
     ("Statements, and other ways in", &["sql", "extension", "demo", "lab", "help"]),
@@ -57,6 +57,11 @@ const HEADINGS: [(&str, &[&str]); 4] = [
     (
         "While it runs",
         &[
+            "every",
+            "once",
+            "merge_every",
+            "full_every",
+            "keep",
             "timeout",
             "workers",
             "cores",

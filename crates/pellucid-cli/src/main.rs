@@ -5,6 +5,8 @@
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 
 mod accept;
+mod archive;
+mod archived;
 mod backup;
 mod cert;
 mod check;
@@ -115,6 +117,8 @@ enum Command {
     Check(check::CheckArgs),
     /// Back up a database in use: compressed, encrypted, striped, mirrored
     Backup(Box<backup::BackupArgs>),
+    /// Ship commits to a directory or a store as they come
+    Archive(archive::ArchiveArgs),
     /// Restore a database from a backup
     Restore(backup::RestoreArgs),
     /// Verify that backups are intact; a key is not needed, and helps
@@ -182,6 +186,7 @@ impl Command {
                 | Decrypt(_)
                 | Check(_)
                 | Backup(_)
+                | Archive(_)
                 | Restore(_)
                 | Verify(_)
                 | Salvage(_)
@@ -250,6 +255,7 @@ fn main() -> ExitCode {
         Command::Status(args) => status::run(args, &output),
         Command::Check(args) => check::run(args, &output),
         Command::Backup(args) => backup::back_up(args, &output),
+        Command::Archive(args) => archive::run(args, &output),
         Command::Restore(args) => backup::restore(args, &output),
         Command::Verify(args) => backup::verify(args, &output),
         Command::Header(args) => backup::header(args, &output),

@@ -16,6 +16,7 @@ use pellucid_keyring::{Keyring, Stored};
 use pellucid_vfs::lost_log;
 use pellucid_vfs::pins::{Expectation, Lesser};
 
+use crate::archived::{archive_table, Archived};
 use crate::container::unreadable;
 use crate::exit;
 use crate::index::Place;
@@ -111,6 +112,7 @@ pub fn run(args: &StatusArgs, output: &Output) -> Result<ExitCode, Failure> {
         }
         // Of those that were asked about: for a thousand it would be a second screen.
         tables.extend(facts::date_table(&rows).filter(|_| named).map(|table| table.to_string()));
+        tables.extend(archive_table(&rows).map(|table| table.to_string()));
         if keyring == State::There {
             tables.push(format!("Keyring {}\n{}", home.shown(), certificate_table(&known)));
         }
@@ -192,7 +194,10 @@ fn warn_about(found: &Inspection, known: &Known, keyring: State, warnings: &mut 
             if let Some((told, todo)) = scan::status::stands(&found.path, sealed) {
                 warnings.push(format!("{told}; {todo}"));
             }
-            if let Some((told, todo)) = recovery::trouble(&found.path, &sealed.header) {
+            let archived = Archived::of_found(found).and_then(|one| one.trouble(&found.path));
+            for (told, todo) in
+                recovery::trouble(&found.path, &sealed.header).into_iter().chain(archived)
+            {
                 warnings.push(format!("{told}; {todo}"));
             }
             if keyring == State::There {

@@ -80,6 +80,17 @@ fn look(path: &Path) -> Result<Handle<'static>, DatabaseError> {
     Ok(handle)
 }
 
+/// A connection that has read and waits. While it is open no other one of this process is the last that closes: that one takes the
+/// database for itself, and a program that opens it at that moment is told that it is locked.
+///
+/// # Errors
+/// [`DatabaseError`].
+pub fn stay(path: &Path) -> Result<Handle<'static>, DatabaseError> {
+    let handle = look(path)?;
+    handle.run("COMMIT")?;
+    Ok(handle)
+}
+
 /// Gives the database another recovery model. SIMPLE ends its chain. Returns whether that was a change.
 ///
 /// # Errors

@@ -3,6 +3,7 @@
 //! A sealed database in the instance directory, under a key of the keyring. Nothing needs it to restore, and it can be
 //! made again from media; so whoever cannot write it says so and goes on.
 
+mod archiver;
 mod begun;
 mod found;
 mod last;
@@ -23,6 +24,7 @@ use pellucid_host::DatabaseError;
 use pellucid_keyring::Keyring;
 use pellucid_vfs::seal_request::{offer, prepare_birth, Birth, Offer, Protection};
 
+pub use archiver::ArchiverRecord;
 pub use begun::Begun;
 pub use found::{look_at, Origin};
 pub use link::{chain_at, chain_of, names, KnownManifest, Link};
@@ -35,11 +37,11 @@ pub use record::{files_of, whole_name, FamilyFile, RestoreRecord, SetRecord};
 pub const FILE: &str = "msdb.db";
 const WAIT_MS: i32 = 10_000;
 
-/// SQL Server's tables, with its columns. Times are UTC, to the microsecond. Its marks are those of log backups. Six tables of our own: who can open a set,
+/// SQL Server's tables, with its columns. Times are UTC, to the microsecond. Its marks are those of log backups. Seven tables of our own: who can open a set,
 /// where a restore went, which sets were overwritten, the manifests of sets, which stay when a set is pruned, the files
-/// of sets that were begun, and the places of sets in chains of log backups.
+/// of sets that were begun, the places of sets in chains of log backups, and how far archivers are.
 pub const SCHEMA: &str = include_str!("schema.sql");
-/// The marks and the last four of our own, which a history may be too old to have.
+/// The marks and the last five of our own, which a history may be too old to have.
 const LATER: &str = "CREATE TABLE IF NOT EXISTS ";
 
 /// An open history.

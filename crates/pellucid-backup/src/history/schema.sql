@@ -40,4 +40,7 @@ CREATE TABLE IF NOT EXISTS pellucid_log(
   backup_set_uuid TEXT PRIMARY KEY, fork TEXT, first_time TEXT, last_time TEXT, commits INTEGER);
 CREATE TABLE IF NOT EXISTS logmarkhistory(
   database_name TEXT, mark_name TEXT, description TEXT, user_name TEXT, lsn NUMERIC, mark_time TEXT, fork TEXT,
-  UNIQUE(fork, lsn))
+  UNIQUE(fork, lsn));
+CREATE TABLE IF NOT EXISTS pellucid_archiver(
+  database_path TEXT PRIMARY KEY, place TEXT, every_seconds INTEGER, is_once INTEGER, complete_until INTEGER, alive INTEGER,
+  failing_since INTEGER, error TEXT)

@@ -2,7 +2,7 @@
 
 mod conclude;
 mod facts;
-mod log;
+pub(crate) mod log;
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -278,7 +278,7 @@ fn empty(database: &Path) -> DatabaseError {
 
 /// Returns the header of a sealed database, `None` for a plain one. Only used before the database
 /// is held.
-fn sealed_header(database: &Path) -> Result<Option<Header>, DatabaseError> {
+pub(crate) fn sealed_header(database: &Path) -> Result<Option<Header>, DatabaseError> {
     let misuse =
         |what: &'static str| Err(Error::misuse(Subject::File(database.to_owned()), what).into());
     match inspect(database)?.kind {

@@ -75,6 +75,10 @@ pub struct LogJob {
     pub no_truncate: bool,
     /// Takes the tail: behind it nobody commits, because the database gets this standing.
     pub leave: Standing,
+    /// Puts the set by one request, if its file is an object: nothing is asked before that.
+    pub whole: bool,
+    /// Is one of many: the event log gets no line of it.
+    pub routine: bool,
 }
 
 /// The time for which the files may not be overwritten.

@@ -51,6 +51,27 @@ pub trait Store: Send + Sync {
     /// # Errors
     /// The store's error, or that of a store that overwrites although it must not.
     fn create(&self, url: &str, expected_bytes: u64) -> io::Result<Created>;
+    /// Begins an object that is put by one request, when it gets its name. All of it is in memory until then, and nothing is
+    /// asked before: whether the store heeds conditions says [`Store::check`].
+    ///
+    /// # Errors
+    /// For a URL that is none.
+    fn create_whole(&self, url: &str) -> io::Result<Created>;
+    /// Whether the store refuses to overwrite an object of that name where it is told not to.
+    ///
+    /// # Errors
+    /// `Unsupported` if it overwrites; the store's.
+    fn check(&self, url: &str) -> io::Result<()>;
+    /// The names of all objects behind a URL and a slash, without that.
+    ///
+    /// # Errors
+    /// The store's.
+    fn list(&self, url: &str) -> io::Result<Vec<String>>;
+    /// Removes an object. It is no error if there is none.
+    ///
+    /// # Errors
+    /// The store's.
+    fn remove(&self, url: &str) -> io::Result<()>;
     /// Whether an object has that name.
     ///
     /// # Errors

@@ -18,7 +18,7 @@ use super::error::JobError;
 use super::media::{about, last_set, open_family, open_media_to_write};
 use super::occupant::{assert_left_over, refuse_to_replace, Occupant};
 use super::overwrite::{Existing, Rules};
-use super::store::{store_of, url_of, Commit};
+use super::store::{store_of, url_of, Commit, Created};
 use super::taking_back::take_back_appended;
 use super::working;
 use crate::history::{whole_name, FamilyFile};
@@ -246,6 +246,31 @@ impl Targets {
         };
         targets.create(files, expected_bytes)?;
         Ok(targets)
+    }
+
+    /// Prepares an object that gets its name and its bytes by one request. Nothing is asked before, nor read behind it.
+    ///
+    /// # Errors
+    /// [`Error::Misuse`] if the name is no URL.
+    pub fn whole(path: &Path, header: MediaHeader) -> Result<Self> {
+        let none = || Error::misuse(Subject::File(path.to_owned()), "it is no object's URL");
+        let (store, url) = store_of(path)?.ok_or_else(none)?;
+        let io = |error| Error::io(Subject::File(path.to_owned()), error);
+        let Created { mut sink, commit } = store.create_whole(url).map_err(io)?;
+        sink.write(&header.encode()?).map_err(io)?;
+        Ok(Self {
+            families: vec![FamilyTarget::new(vec![sink])],
+            renames: Vec::new(),
+            replaced: Vec::new(),
+            locked: Vec::new(),
+            appended: Vec::new(),
+            objects: vec![Object { name: path.to_owned(), commit }],
+            can_be_read: false,
+            before: Vec::new(),
+            has_signed: false,
+            position: 1,
+            header,
+        })
     }
 
     fn append(files: &Files, rules: &Rules, wanted: &MediaHeader) -> Result<Self> {

@@ -11,6 +11,7 @@ mod place;
 mod pointer;
 mod source;
 mod upload;
+mod whole;
 
 use std::io;
 use std::sync::OnceLock;
@@ -31,6 +32,27 @@ impl Store for ObjectStores {
         place.check_length()?;
         place.check_conditions()?;
         upload::begin(place, expected_bytes)
+    }
+
+    fn create_whole(&self, url: &str) -> io::Result<Created> {
+        let place = Place::find(url)?;
+        place.check_length()?;
+        Ok(whole::begin(place))
+    }
+
+    fn check(&self, url: &str) -> io::Result<()> {
+        let place = Place::find(url)?;
+        place.check_length()?;
+        place.check_conditions()
+    }
+
+    fn list(&self, url: &str) -> io::Result<Vec<String>> {
+        Place::of_many(url)?.list()
+    }
+
+    fn remove(&self, url: &str) -> io::Result<()> {
+        let place = Place::find(url)?;
+        place.remove(&place.path)
     }
 
     fn exists(&self, url: &str) -> io::Result<bool> {

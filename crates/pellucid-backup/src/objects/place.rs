@@ -3,10 +3,12 @@
 use std::collections::BTreeMap;
 use std::io;
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
+use futures_util::TryStreamExt;
 use object_store::path::Path;
-use object_store::{ObjectStore, ObjectStoreExt, PutMode, PutOptions};
+use object_store::{ObjectMeta, ObjectStore, ObjectStoreExt, PutMode, PutOptions};
 use pellucid_files::way::Way;
 use rustix::fs::Mode;
 use url::Url;
@@ -157,6 +159,50 @@ impl Place {
         let options = PutOptions { mode: PutMode::Create, ..PutOptions::default() };
         let put = self.store.put_opts(path, Bytes::from(bytes).into(), options);
         runtime()?.block_on(put).map(|_| ()).map_err(|error| self.tell(error))
+    }
+
+    /// The same, given up after so long. The store may have it all the same.
+    ///
+    /// # Errors
+    /// `AlreadyExists`, `TimedOut`, or the store's.
+    pub fn create_within(&self, path: &Path, bytes: Vec<u8>, patience: Duration) -> io::Result<()> {
+        self.keep_to_oneself();
+        let options = PutOptions { mode: PutMode::Create, ..PutOptions::default() };
+        let put = self.store.put_opts(path, Bytes::from(bytes).into(), options);
+        let done = runtime()?.block_on(async { tokio::time::timeout(patience, put).await });
+        let late = |_| {
+            let what = format!("the store has not taken it within {} s", patience.as_secs());
+            io::Error::new(io::ErrorKind::TimedOut, what)
+        };
+        done.map_err(late)?.map(|_| ()).map_err(|error| self.tell(error))
+    }
+
+    /// Where objects with a name in common lie: a bucket, or a name that a slash follows.
+    ///
+    /// # Errors
+    /// As [`Place::find`].
+    pub fn of_many(url: &str) -> io::Result<Self> {
+        let url = url.trim_end_matches('/');
+        let probe = Self::find(&format!("{url}/x"))?;
+        let above = probe.path.as_ref().strip_suffix('x').unwrap_or_default();
+        let path = Path::from(above.trim_end_matches('/'));
+        Ok(Self { path, url: url.to_owned(), ..probe })
+    }
+
+    /// The names of the objects below, behind a slash.
+    ///
+    /// # Errors
+    /// The store's.
+    pub fn list(&self) -> io::Result<Vec<String>> {
+        let listed = self.store.list(Some(&self.path)).try_collect::<Vec<_>>();
+        let found = runtime()?.block_on(listed).map_err(|error| self.tell(error))?;
+        let above = match self.path.as_ref() {
+            "" => String::new(),
+            path => format!("{path}/"),
+        };
+        let behind =
+            |meta: &ObjectMeta| Some(meta.location.as_ref().strip_prefix(&above)?.to_owned());
+        Ok(found.iter().filter_map(behind).collect())
     }
 
     /// Removes an object; it is no error if there is none.

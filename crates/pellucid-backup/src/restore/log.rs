@@ -8,6 +8,9 @@ use super::open::{Content, OpenSet};
 #[cfg(test)]
 mod tests;
 
+/// What is called with each version of a page: the page, the place of its commit, and what it is.
+pub type EachVersion<'a> = dyn FnMut(u32, u32, &[u8]) -> Result<()> + 'a;
+
 /// A log set whose commits were read.
 #[derive(Debug)]
 pub struct LogSet<'s, 'a> {
@@ -75,10 +78,28 @@ impl<'s, 'a> LogSet<'s, 'a> {
                 format!("it has {} commits, not {commits}", self.commits.len()),
             ));
         }
+        let mut held = Held::default();
+        self.versions(&mut |at, commit, page| {
+            if held.page != at {
+                held.give(each)?;
+            }
+            if (commit as usize) < commits {
+                held.keep(at, page);
+            }
+            Ok(())
+        })?;
+        held.give(each)
+    }
+
+    /// Calls `each` for each version of a page: the page, the place of its commit among the commits, and what it is. By page, then by
+    /// commit.
+    ///
+    /// # Errors
+    /// As [`LogSet::apply`].
+    pub fn versions(&self, each: &mut EachVersion<'_>) -> Result<()> {
         self.set.verify_padding()?;
         let mut content = Content::default();
         let mut before = (0, 0);
-        let mut held = Held::default();
         let mut versions = 0u64;
         for (number, entry) in (0..).zip(&self.set.index().chunks) {
             let prefix = self.set.read(entry, &mut content)?;
@@ -95,19 +116,14 @@ impl<'s, 'a> LogSet<'s, 'a> {
                     return Err(corrupt("its list of pages is out of order or names no page"));
                 }
                 before = version;
-                if held.page != at {
-                    held.give(each)?;
-                }
-                if (commit as usize) < commits {
-                    held.keep(at, page);
-                }
+                each(at, commit, page)?;
             }
             versions += u64::from(prefix.pages);
         }
         if versions != u64::from(self.set.manifest().pages) {
             return Err(Error::corrupt(Subject::Index, "it does not name all pages of the log"));
         }
-        held.give(each)
+        Ok(())
     }
 
     /// Reads and checks all of it.

@@ -209,9 +209,7 @@ fn refused(error: JobError, args: &BackupArgs) -> Failure {
         failure = failure.called(Id::Exists);
     }
     if is_chain {
-        let hint = "a full backup lets it go on; where the folder with `-log` at its end is gone, put it back, else `pellucid recovery DB simple`, then `full`, and a full \
-                    backup begin another chain";
-        failure = Failure { hint: Some(hint.to_owned()), ..failure.called(Id::ChainBroken) };
+        failure = broken_chain(failure);
     }
     match names_a_file {
         true => failure,
@@ -219,8 +217,15 @@ fn refused(error: JobError, args: &BackupArgs) -> Failure {
     }
 }
 
+/// The error of a broken chain, with what to do.
+pub fn broken_chain(failure: Failure) -> Failure {
+    let hint = "a full backup lets it go on; where the folder with `-log` at its end is gone, put it back, else `pellucid recovery DB simple`, then `full`, and a full \
+                backup begin another chain";
+    Failure { hint: Some(hint.to_owned()), ..failure.called(Id::ChainBroken) }
+}
+
 /// Whether something is wrong with the database's archive of logs.
-fn is_of_chain(error: &JobError) -> bool {
+pub fn is_of_chain(error: &JobError) -> bool {
     matches!(
         error,
         JobError::Database(DatabaseError::Typed(
@@ -269,6 +274,7 @@ fn job(args: &BackupArgs, output: &Output) -> Result<Job, Failure> {
         log: args.log.then_some(LogJob {
             no_truncate: args.no_truncate,
             leave: if args.no_recovery { Standing::Restoring } else { Standing::Online },
+            ..LogJob::default()
         }),
         copy_only: args.copy_only,
         unsigned: args.unsigned,

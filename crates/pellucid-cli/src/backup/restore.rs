@@ -8,6 +8,7 @@ use clap::Args;
 use pellucid::header::{Standing, REGION_BYTES};
 use pellucid::shown::Shown;
 use pellucid::{message, Algorithm};
+use pellucid_backup::archive::media_of;
 use pellucid_backup::job::{mend, processors, restore, shown_moment, Mending, Point, Restoring};
 use pellucid_engine::inspect::{inspect, Kind as Found};
 use pellucid_engine::standing;
@@ -39,7 +40,8 @@ pub struct RestoreArgs {
     position: Option<u32>,
     /// Point to restore to: a time (`2026-11-25 03:12:07.5`, UTC, or with an offset), `lsn:N`, `mark:NAME` with the commit of
     /// that mark, `before-mark:NAME` without it, or `last`. The media are then those of a full backup, of differentials and of
-    /// log backups, in any order; what is not needed is left out
+    /// log backups, in any order; what is not needed is left out. A directory or a URL that `archive` ships to stands for what
+    /// is there
     #[arg(long, value_name = "POINT", value_parser = point::parse, conflicts_with_all = ["position", "base", "page"])]
     at: Option<Point>,
     /// Files of the full backup that a differential is based on, if it is not on the same media
@@ -113,8 +115,13 @@ pub fn run(args: &RestoreArgs, output: &Output) -> Result<ExitCode, Failure> {
     if args.online {
         return recover(args, output);
     }
+    let media = match &args.at {
+        Some(point) => media_of(&args.media, point)
+            .map_err(|error| refused(DatabaseError::from(error), args))?,
+        None => args.media.clone(),
+    };
     let job = Restoring {
-        media: args.media.clone(),
+        media,
         base: (!args.base.is_empty()).then(|| args.base.clone()),
         position: args.position,
         point: args.at.clone(),

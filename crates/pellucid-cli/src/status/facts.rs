@@ -11,6 +11,7 @@ use pellucid_keyring::Check;
 use serde_json::{json, Value};
 
 use super::{kind_name, pages, protectors};
+use crate::archived::Archived;
 use crate::index::Place;
 use crate::known::Known;
 use crate::output::{date_time, moment, table, Grid};
@@ -136,6 +137,7 @@ pub fn facts(found: &Inspection, known: &Known) -> Value {
                 known.check_of(found).ok().flatten().map_or(Value::Null, |check| of_check(&check));
             facts["scan"] = header.scan.state.name().into();
             facts["percent_complete"] = sealed.percent().into();
+            facts["archive"] = Archived::of_found(found).map_or(Value::Null, |one| one.facts());
         }
         Kind::Plain | Kind::Empty => facts["encryption"] = encryption_of_plain(),
         Kind::Damaged(error) => facts["error"] = error.to_string().into(),

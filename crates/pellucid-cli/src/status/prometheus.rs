@@ -20,6 +20,7 @@ use prometheus_client::registry::Registry;
 use time::macros::format_description;
 use time::PrimitiveDateTime;
 
+use crate::archived::Archived;
 use crate::known::{database_facts, Damage, Known, DATABASE, EVENT_LOG};
 
 type Labels = Vec<(&'static str, String)>;
@@ -40,6 +41,7 @@ pub fn metrics(facts: &Facts<'_>) -> Result<String, Error> {
     let mut metrics = Metrics(Registry::with_prefix("pellucid"));
     of_databases(facts, &mut metrics);
     of_backups(facts, &mut metrics);
+    of_archives(facts, &mut metrics);
     of_certificates(facts, &mut metrics);
     of_master_keys(facts, &mut metrics);
     let findings = metrics.family("policy_findings", "What is due, by the policy that says so");
@@ -166,6 +168,29 @@ fn of_backups(facts: &Facts<'_>, metrics: &mut Metrics) {
             sets.iter().filter(|set| !set.damaged && set.gone.is_empty() && is_kept(&set.files));
         let times = whole.filter(|set| set.path == path).filter_map(|set| seconds(&set.finished));
         last.get_or_create(&of_database(found)).set(times.max().unwrap_or(0));
+    }
+}
+
+fn of_archives(facts: &Facts<'_>, metrics: &mut Metrics) {
+    let behind = metrics.family(
+        "database_archive_behind_seconds",
+        "How long ago the place that `pellucid archive` ships to had all that was committed; 0 where nothing was committed since. \
+         Absent where no archiver is known",
+    );
+    let until = metrics.family(
+        "database_archive_complete_timestamp_seconds",
+        "All that was committed before is in the place that `pellucid archive` ships to; 0 where that is not known",
+    );
+    let failing = metrics.family(
+        "database_archive_failing",
+        "Whether the last try of `pellucid archive` to ship the database failed",
+    );
+    for found in facts.databases {
+        let Some(archived) = Archived::of_found(found) else { continue };
+        let labels = of_database(found);
+        behind.get_or_create(&labels).set(signed(archived.behind));
+        until.get_or_create(&labels).set(signed(archived.until()));
+        failing.get_or_create(&labels).set(archived.is_failing().into());
     }
 }
 

@@ -139,6 +139,23 @@ impl Store for Scripted {
         Ok(Created { sink: Box::new(Object(url.into())), commit: Box::new(End(url.to_owned())) })
     }
 
+    fn create_whole(&self, url: &str) -> io::Result<Created> {
+        self.create(url, 0)
+    }
+
+    fn check(&self, _: &str) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn list(&self, _: &str) -> io::Result<Vec<String>> {
+        Ok(Vec::new())
+    }
+
+    fn remove(&self, url: &str) -> io::Result<()> {
+        did("remove", url);
+        Ok(())
+    }
+
     /// Asked before the database is held. `test://encrypt/PROGRAM|DIRECTORY` encrypts `app.db` there.
     fn exists(&self, url: &str) -> io::Result<bool> {
         if let Some((_, words)) = url.split_once("encrypt/") {

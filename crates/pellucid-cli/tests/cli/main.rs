@@ -7,6 +7,7 @@
 
 mod aegis;
 mod application;
+mod archive;
 mod backup;
 mod backup_faults;
 mod backup_guards;

@@ -73,6 +73,13 @@ fn the_same_facts_are_the_same_text() {
 fn each_metric_of_the_alerts_is_there_and_on_the_page() {
     let place = Place::new();
     place.sealed("app.db", &[]);
+    place.pellucid(&["upgrade", "app.db"]).succeeded();
+    let wal = ["run", "--", "sqlite3", "app.db", "PRAGMA journal_mode=WAL"];
+    place.pellucid(&wal).succeeded();
+    place.pellucid(&["recovery", "app.db", "full"]).succeeded();
+    std::fs::create_dir(place.path("out")).unwrap();
+    let archive = ["archive", "app.db", "--to", "out", "--once", "--full-every", "1d"];
+    place.pellucid(&archive).succeeded();
     let metrics = place.pellucid(&["status", "--prometheus"]).succeeded();
     let guide = include_str!("../../../../docs/guide/watching.md");
     let rules = include_str!("../../../../packaging/prometheus/pellucid.rules.yml");

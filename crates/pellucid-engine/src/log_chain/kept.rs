@@ -227,6 +227,15 @@ impl KeptLog {
     /// # Errors
     /// [`Error::Io`]. The set is good all the same, and the next one has these commits once more.
     pub fn is_backed_up(self, set: [u8; 32]) -> Result<()> {
+        let last = self.last;
+        self.is_backed_up_to(last, set)
+    }
+
+    /// The same of the commits up to `last`, which is one of them.
+    ///
+    /// # Errors
+    /// As [`KeptLog::is_backed_up`].
+    pub fn is_backed_up_to(self, last: Lsn, set: [u8; 32]) -> Result<()> {
         let state = {
             let locked = self.archive.lock(PATIENCE)?;
             let mut state = self.archive.state(&self.keys)?;
@@ -237,14 +246,18 @@ impl KeptLog {
             // A full backup that ended a break meanwhile is further.
             // Before the state: what is listed and not said of is only more.
             let _ = super::changed::note(&self, &locked);
-            (state.backed_up, state.last_set) = (state.backed_up.max(self.last), set);
+            (state.backed_up, state.last_set) = (state.backed_up.max(last), set);
             locked.write(&state, &self.keys)?
         };
         super::remember(&self.database, &self.header, &state);
         // Nobody waits for these.
-        let is_done = |(epoch, first): &(u32, u32)| Lsn::new(*epoch, *first) <= self.last;
+        let is_done = |(epoch, first): &(u32, u32)| Lsn::new(*epoch, *first) <= last;
         for segment in self.archive.segments()?.into_iter().filter(is_done) {
             self.archive.remove_segment(segment)?;
+        }
+        if last < self.last {
+            // Marks of the others are not backed up yet.
+            return Ok(());
         }
         // A mark behind what is kept of the live run may be that of a commit under way.
         let live = &self.state.live;

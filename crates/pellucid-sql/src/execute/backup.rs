@@ -114,7 +114,11 @@ impl Session {
             return Err(Message::from(known::IN_USE).into());
         }
         let job = Job {
-            log: (backup.kind == BackupKind::Log).then_some(LogJob { no_truncate, leave }),
+            log: (backup.kind == BackupKind::Log).then_some(LogJob {
+                no_truncate,
+                leave,
+                ..LogJob::default()
+            }),
             ..self.job(&known, files, &options)?
         };
         self.databases.release(&known)?;

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use pellucid::clock::now_micros;
-use pellucid::header::{RecoveryModel, Standing};
+use pellucid::header::{Header, RecoveryModel, Standing};
 use pellucid::media::{ChainPlace, Kind, LogCommit, LogFacts, MediaVersion, Version2};
 use pellucid::{message, Error, Result as Outcome, Subject};
 use pellucid_engine::log_chain::{model_of, of_version_1, KeptLog, Marked, Tail};
@@ -68,11 +68,10 @@ pub(super) fn back_up_log(
 
 fn make(job: &Job, log: &LogJob, progress: &mut dyn FnMut(&Progress)) -> Result<Done, JobError> {
     let credentials = Credentials::gather(&Request::default())?;
-    let media_header = new_media(job, true, MediaVersion::Two)?;
-    media_header.encode()?;
     let begun = now_micros();
     let found = pellucid_files::paths::resolved(&job.database);
     let database = found.as_ref().unwrap_or(&job.database).clone();
+    new_media(job, true, MediaVersion::Two)?.encode()?;
     job.files.spare(&database, job.rules.existing, None)?;
     let by_database = found.map_err(JobError::from).and_then(|path| open(job, &path));
     let (mut kept, said) = match by_database {
@@ -83,53 +82,139 @@ fn make(job: &Job, log: &LogJob, progress: &mut dyn FnMut(&Progress)) -> Result<
         return Err(Error::message(message::NO_CURRENT_BACKUP, "").into());
     }
     let job = &Job { copy_only: job.copy_only || log.no_truncate, ..job.clone() };
-    let source = kept.header().clone();
-    settle_chain(job, Some(&source));
-    let mut known = BegunSet::default();
-    let bytes = kept.versions().len() as u64 * u64::from(source.page_size);
-    let mut targets = Targets::prepare(&job.files, &job.rules, media_header, bytes)?;
-    let pages = kept.commits().last().map_or(1, |commit| commit.pages);
-    let mut header =
-        set_header(job, (Kind::Log, source.page_size, pages), &targets, Some(&source), begun)?;
-    if targets.header.version == MediaVersion::One {
-        return Err(no_place(&targets, header.position).into());
-    }
-    // Before the protectors are made: the header's bytes are bound to nothing of it.
-    let (place, mut facts) = place_of(&kept);
-    (facts.tail, facts.gap) = (log.leave != Standing::Online, said.has_gap);
-    let keys = seal(&mut header, job.algorithm, &job.protections, Some(&source), &credentials)?;
-    Event::new(Action::BackedUp, "log").of(full_name(&database)).record_here()?;
-    let description = description(job);
-    let database_name = description.database.clone();
-    let signer = if job.unsigned { None } else { signer(&header.protectors, &credentials) };
-    join(job, &mut header, &description, signer.is_some(), &targets)?;
-    let own = header.version2.get_or_insert_with(Version2::default);
-    (own.chain, own.log) = (Some(place), Some(facts));
-    let thumbprint = signer.as_ref().map(|own| *own.public().thumbprint());
-    let files = job.files.present(&[]);
-    let to_begin = Begun::new(&header, &description, thumbprint, &files);
-    let set = NewSet { header, description, keys: Some(&keys), signer: signer.as_ref() };
-    let all = u32::try_from(kept.versions().len()).unwrap_or(u32::MAX);
-    let page_size = source.page_size;
-    let mut tell = |pages, stored| {
-        progress(&Progress { phase: Phase::Writing, pages, all, page_size, stored });
-    };
-    let options = Options { workers: job.workers, level: job.level, continue_after_error: false };
-    let mut commits = |hash| known.write_down(&to_begin, hash);
-    let mut source = Source::of(&mut kept);
-    let families = targets.families();
-    let written = write_log_set(&mut source, &set, families, &options, &mut tell, &mut commits)?;
-    let set = (set.header, set.description);
-    let wanted = MediaVersion::Two;
-    let mut done = Concluding { job, targets, known, set, signer, wanted }.conclude(written)?;
-    done.told = said.lines;
-    done.told.extend(lost_marks(&kept));
-    let recorded = record_marks(&kept, place, &database_name);
-    done.unrecorded = done.unrecorded.or_else(|| history::told(recorded));
+    let mut done = back_up_kept(job, &mut kept, (begun, said.has_gap), progress)?;
+    done.told.splice(0..0, said.lines);
     if !job.copy_only {
         kept.is_backed_up(done.hash)?;
     }
     Ok(done)
+}
+
+/// Whether the database has a chain of log backups.
+///
+/// # Errors
+/// [`JobError`], in the words of SQL Server's.
+pub fn check_log(job: &Job) -> Result<(), JobError> {
+    refuse_without_chain(job, &pellucid_files::paths::resolved(&job.database)?)
+}
+
+/// Opens the commits that no log backup has yet. Later ones than of the moment that is given back may be missing among them.
+///
+/// It is for a database that this process may have open: nothing opens the file behind SQLite's back, whose locks would go.
+///
+/// # Errors
+/// [`JobError`]: there is no chain, of which [`check_log`] says more, or it is broken.
+pub fn open_log(job: &Job) -> Result<(KeptLog, u64), JobError> {
+    let database = pellucid_files::paths::resolved(&job.database)?;
+    let begun = now_micros();
+    let kept = KeptLog::open(&database, job.timeout)?;
+    match kept.state().has_base {
+        true => Ok((kept, begun)),
+        false => Err(Error::message(message::NO_CURRENT_BACKUP, "").into()),
+    }
+}
+
+/// Makes a set of them, begun then; whether commits behind them are lost. That they are backed up, whoever calls it says to `kept`.
+///
+/// # Errors
+/// [`JobError`]. The media have no new set then.
+pub fn back_up_kept(
+    job: &Job,
+    kept: &mut KeptLog,
+    (begun, has_gap): (u64, bool),
+    progress: &mut dyn FnMut(&Progress),
+) -> Result<Done, JobError> {
+    let header = kept.header().clone();
+    let (place, mut facts) = place_of(kept);
+    let leave = job.log.map_or(Standing::Online, |log| log.leave);
+    (facts.tail, facts.gap) = (leave != Standing::Online, has_gap);
+    let pages = kept.commits().last().map_or(1, |commit| commit.pages);
+    let of = LogOf { header, place, facts, pages, begun, before: None };
+    let mut done = write_log(job, of, &mut Source::of(kept), progress)?;
+    done.told.extend(lost_marks(kept));
+    let recorded = record_marks(kept, place, &description(job).database);
+    done.unrecorded = done.unrecorded.or_else(|| history::told(recorded));
+    Ok(done)
+}
+
+/// What a log set is of.
+#[derive(Debug)]
+pub struct LogOf {
+    /// The database's header.
+    pub header: Header,
+    /// Its place in the chain.
+    pub place: ChainPlace,
+    /// Its commits.
+    pub facts: LogFacts,
+    /// Pages of the database behind the last one.
+    pub pages: u32,
+    /// Later commits are not in it.
+    pub begun: u64,
+    /// The hash of the manifest of the set before it; none for that of the last set that the history knows.
+    pub before: Option<[u8; 32]>,
+}
+
+/// Writes a log set.
+///
+/// # Errors
+/// [`JobError`]. The media have no new set then.
+pub fn write_log(
+    job: &Job,
+    of: LogOf,
+    source: &mut dyn LogSource,
+    progress: &mut dyn FnMut(&Progress),
+) -> Result<Done, JobError> {
+    let log = job.log.unwrap_or_default();
+    let from = &of.header;
+    let credentials = Credentials::gather(&Request::default())?;
+    let media_header = new_media(job, true, MediaVersion::Two)?;
+    media_header.encode()?;
+    settle_chain(job, Some(from));
+    let mut known = BegunSet::default();
+    let bytes = source.versions().len() as u64 * u64::from(from.page_size);
+    let mut targets = match (log.whole, job.files.families.first()) {
+        (true, Some(path)) => Targets::whole(path, media_header)?,
+        _ => Targets::prepare(&job.files, &job.rules, media_header, bytes)?,
+    };
+    let size = (Kind::Log, from.page_size, of.pages);
+    let mut header = set_header(job, size, &targets, Some(from), of.begun)?;
+    if targets.header.version == MediaVersion::One {
+        return Err(no_place(&targets, header.position).into());
+    }
+    // Before the protectors are made: the header's bytes are bound to nothing of it.
+    let keys = seal(&mut header, job.algorithm, &job.protections, Some(from), &credentials)?;
+    if !log.routine {
+        let found = pellucid_files::paths::resolved(&job.database);
+        let database = found.unwrap_or_else(|_| job.database.clone());
+        Event::new(Action::BackedUp, "log").of(full_name(&database)).record_here()?;
+    }
+    let description = description(job);
+    let signer = if job.unsigned { None } else { signer(&header.protectors, &credentials) };
+    join(job, &mut header, &description, signer.is_some(), &targets)?;
+    let own = header.version2.get_or_insert_with(Version2::default);
+    (own.chain, own.log) = (Some(of.place), Some(of.facts));
+    own.before = of.before.unwrap_or(own.before);
+    let thumbprint = signer.as_ref().map(|own| *own.public().thumbprint());
+    let files = job.files.present(&[]);
+    let to_begin = Begun::new(&header, &description, thumbprint, &files);
+    let set = NewSet { header, description, keys: Some(&keys), signer: signer.as_ref() };
+    let all = u32::try_from(source.versions().len()).unwrap_or(u32::MAX);
+    let page_size = from.page_size;
+    let mut tell = |pages, stored| {
+        progress(&Progress { phase: Phase::Writing, pages, all, page_size, stored });
+    };
+    let options = Options { workers: job.workers, level: job.level, continue_after_error: false };
+    let mut commits = |hash| {
+        // Whether one that was begun is there would be asked of a store that does not answer.
+        if !log.whole {
+            known.write_down(&to_begin, hash);
+        }
+    };
+    let families = targets.families();
+    let written = write_log_set(source, &set, families, &options, &mut tell, &mut commits)?;
+    let set = (set.header, set.description);
+    let wanted = MediaVersion::Two;
+    Concluding { job, targets, known, set, signer, wanted }.conclude(written)
 }
 
 /// What is told of a log backup that was made without the database file.
