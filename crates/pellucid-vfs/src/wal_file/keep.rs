@@ -267,13 +267,17 @@ impl WalFile {
 
     /// The header of the log, and its run. None if there is no log.
     ///
-    /// A header that is damaged is an error: SQLite goes on by the index, and the frames are there.
+    /// A header that is damaged is an error: SQLite goes on by the index, and the frames are there. But where the index counts none, a
+    /// recovery found that header, as a power cut leaves it behind the first commit of a run: SQLite has no log.
     fn present_run(&mut self) -> Result<Option<([u8; HEADER_BYTES], Run)>> {
         let mut header = [0; HEADER_BYTES];
         if self.lower.read(&mut header, 0).map_err(io_error)? == ReadEnd::Short {
             return Ok(None);
         }
         if WalHeader::parse_sealed(&header, self.version()).is_none() {
+            if matches!(self.container.index.run(), Some((_, 0))) {
+                return Ok(None);
+            }
             return Err(Error::corrupt(Subject::WalHeader, "damaged: its frames cannot be kept"));
         }
         self.know_page_size().map_err(io_error)?;
