@@ -1,9 +1,10 @@
 //! Where the tests work: directories in memory, the key, and the shim registered over the Unix VFS.
 
+use std::ffi::OsString;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
-use std::sync::{Mutex, MutexGuard, Once};
+use std::sync::{Mutex, MutexGuard, Once, OnceLock};
 
 use crate::disk::Image;
 use crate::limits::limit_files;
@@ -18,6 +19,8 @@ const MOST_FILE_BYTES: u64 = 64 << 20;
 
 pub struct Bench {
     directory: tempfile::TempDir,
+    /// Of new databases, where the theme leaves it open.
+    format: Option<OsString>,
     _one: MutexGuard<'static, ()>,
 }
 
@@ -29,9 +32,13 @@ impl Bench {
             limit_files(MOST_FILE_BYTES);
             // What stays in memory meets no power cut and no failing call.
             std::env::set_var("PELLUCID_TEMP_MEMORY", "0");
+            // Some commits fit into the log, and then it is kept and begins anew.
+            std::env::set_var("PELLUCID_LOG_LIMIT", "12000");
             memory::install();
             pellucid_bundled::register().unwrap();
         });
+        static FORMAT: OnceLock<Option<OsString>> = OnceLock::new();
+        let format = FORMAT.get_or_init(|| std::env::var_os("PELLUCID_FORMAT")).clone();
         let directory = tempfile::Builder::new()
             .prefix("pellucid-crash")
             .tempdir_in("/dev/shm")
@@ -43,7 +50,7 @@ impl Bench {
         std::env::set_var("PELLUCID_KEY_FILE", &key);
         // No instance: nothing here needs one.
         std::env::set_var("PELLUCID_HOME", directory.path().join("nowhere"));
-        Self { directory, _one: one }
+        Self { directory, format, _one: one }
     }
 
     /// Where databases lie: always the same place, because a journal can name files by their whole paths.
@@ -62,6 +69,11 @@ impl Bench {
 
     /// What a scenario needs of the environment.
     pub fn settle(&self, scenario: &Scenario) {
+        match (scenario.theme, &self.format) {
+            (Theme::LogChain, _) => std::env::set_var("PELLUCID_FORMAT", "2"),
+            (_, Some(format)) => std::env::set_var("PELLUCID_FORMAT", format),
+            (_, None) => std::env::remove_var("PELLUCID_FORMAT"),
+        }
         match scenario.theme {
             Theme::Generations => std::env::set_var("PELLUCID_GENERATION_WRITES", "48"),
             _ => std::env::remove_var("PELLUCID_GENERATION_WRITES"),
@@ -71,8 +83,14 @@ impl Bench {
     /// Lays an image there, and nothing else.
     pub fn lay(&self, image: &Image) -> PathBuf {
         let path = self.place();
-        for entry in fs::read_dir(&path).unwrap() {
-            fs::remove_file(entry.unwrap().path()).unwrap();
+        for entry in fs::read_dir(&path).unwrap().map(Result::unwrap) {
+            match entry.file_type().unwrap().is_dir() {
+                true => fs::remove_dir_all(entry.path()).unwrap(),
+                false => fs::remove_file(entry.path()).unwrap(),
+            }
+        }
+        for name in &image.folders {
+            fs::create_dir(path.join(name)).unwrap();
         }
         for (name, content) in &image.files {
             fs::write(path.join(name), content).unwrap();

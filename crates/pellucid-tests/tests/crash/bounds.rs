@@ -72,7 +72,9 @@ impl Bounds {
                 self.acknowledged = *number;
             }
             // The removal of the journal is durable with the directory, that of its content with itself.
-            Event::SyncDirectory => self.floor = self.floor.max(self.acknowledged_if_rollback()),
+            Event::SyncDirectory { folder } if folder.is_empty() => {
+                self.floor = self.floor.max(self.acknowledged_if_rollback());
+            }
             Event::Sync { file } if Role::of(&trace.files[*file]) == Role::Wal => {
                 self.floor = self.acknowledged;
             }

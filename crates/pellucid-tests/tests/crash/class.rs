@@ -20,6 +20,9 @@ pub enum Class {
     TemporaryFile,
     WalIndex,
     FileSize,
+    ArchiveState,
+    KeptFrames,
+    ArchiveFile,
     DirectoryEntry,
     Lock,
     Memory,
@@ -43,6 +46,9 @@ impl Class {
             Self::TemporaryFile => "temporary file",
             Self::WalIndex => "WAL index",
             Self::FileSize => "file size",
+            Self::ArchiveState => "state of the log archive",
+            Self::KeptFrames => "kept frames",
+            Self::ArchiveFile => "other file of the log archive",
             Self::DirectoryEntry => "directory entry",
             Self::Lock => "lock",
             Self::Memory => "memory",
@@ -60,11 +66,21 @@ pub enum Role {
     Copy,
     Temporary,
     Index,
+    ArchiveState,
+    KeptFrames,
+    /// A mark, the list of changed pages, the copy of the header.
+    ArchiveFile,
 }
 
 impl Role {
     pub fn of(name: &str) -> Self {
-        if name.ends_with("-journal") {
+        if name.ends_with("-log/state") {
+            Self::ArchiveState
+        } else if name.contains("-log/") && name.ends_with(".frames") {
+            Self::KeptFrames
+        } else if name.contains("-log/") {
+            Self::ArchiveFile
+        } else if name.ends_with("-journal") {
             Self::Journal
         } else if name.ends_with("-wal") {
             Self::Wal
@@ -104,6 +120,9 @@ impl Role {
             Self::Copy => Class::ConversionCopy,
             Self::Temporary => Class::TemporaryFile,
             Self::Index => Class::WalIndex,
+            Self::ArchiveState => Class::ArchiveState,
+            Self::KeptFrames => Class::KeptFrames,
+            Self::ArchiveFile => Class::ArchiveFile,
         }
     }
 }

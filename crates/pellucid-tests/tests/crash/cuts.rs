@@ -8,6 +8,7 @@ use pellucid_engine::audit::{audit, Options};
 
 use crate::bench::Bench;
 use crate::bounds::{is_unprotected, Bounds};
+use crate::chained::{After, Chained};
 use crate::disk::{Disk, Image, Loss, Syncs};
 use crate::rows::{self, Wrong};
 use crate::scans;
@@ -37,6 +38,7 @@ pub struct Plan {
 pub struct Recorded {
     pub trace: Trace,
     pub states: Vec<State>,
+    pub chained: Chained,
 }
 
 /// Runs the steps; each must succeed.
@@ -50,7 +52,7 @@ pub fn record(bench: &Bench, scenario: Scenario, steps: &[Step]) -> Recorded {
             .unwrap_or_else(|error| panic!("{scenario}, step {number} {step:?}: {error:?}"));
     }
     work.close();
-    Recorded { trace: watch::end(), states: work.history }
+    Recorded { trace: watch::end(), states: work.history, chained: work.chained }
 }
 
 /// Records a scenario and cuts its power everywhere.
@@ -150,6 +152,8 @@ fn cut_recorded(
             let is_state = |number, found: &State| recorded.states.get(number) == Some(found);
             check_alarm(bench, &scenario, &image, false, &name, tally);
             judge(bench, &scenario, &image, allowed, is_state, &name, tally);
+            let after = After { chained: &recorded.chained, at, begun: bounds.begun };
+            after.judge(bench, &scenario, &image, &name, tally);
             if twice {
                 let cut =
                     Cut { image: &image, bounds, recorded, at, killed: loss == Loss::Nothing };
@@ -199,6 +203,16 @@ fn cut_recovery(bench: &Bench, plan: &Plan, cut: &Cut, name: &str, tally: &mut T
         Theme::Versions if number > 0 => {
             follow_up.extend([Step::Version(2), Step::Version(1), Step::Version(2)]);
         }
+        Theme::LogChain => {
+            if let Some(chained) = cut.recorded.chained.before_cut(cut.at, cut.killed) {
+                work.chained = chained;
+                follow_up.extend([Step::LogBackup, Step::Checkpoint("TRUNCATE")]);
+                // Whoever comes first recovers the log.
+                if cut.at % 2 == 0 {
+                    follow_up.insert(0, Step::LogBackup);
+                }
+            }
+        }
         theme if theme.scans() => follow_up.push(Step::Scan { commits: Vec::new(), stop: None }),
         Theme::Encrypt if work.step(&follow_up[0]).is_ok() => follow_up = vec![Step::Encrypt],
         Theme::Decrypt if work.step(&follow_up[0]).is_ok() => follow_up = vec![Step::Decrypt],
@@ -218,11 +232,14 @@ fn cut_recovery(bench: &Bench, plan: &Plan, cut: &Cut, name: &str, tally: &mut T
     let mut states = cut.recorded.states[..=number].to_vec();
     states.push(work.candidates[0].clone());
     let plan = Plan { again: 0, ..*plan };
+    if plan.only.is_some() {
+        second.explain(0, 40);
+    }
     let (trace, start) = match cut.killed {
         true => (cut.recorded.trace.up_to(cut.at).and_then(&second), cut.at + 1),
         false => (second, 0),
     };
-    let recorded = Recorded { trace, states };
+    let recorded = Recorded { trace, states, chained: work.chained };
     let mut bounds = Bounds::from(scenario, number);
     if cut.killed {
         bounds.floor = cut.bounds.floor.min(number);

@@ -4,6 +4,8 @@
 //! sector holds any of the contents it had meanwhile, independently of the others: that is dropping,
 //! tearing and reordering of writes at once. Bytes a file grew by may be garbage.
 //!
+//! Names in a directory beneath keep their order too, and only theirs: it is synced by itself, and might lie on another disk.
+//!
 //! Names that come and go and cuts of files are metadata: they persist in their order, as on a file system
 //! that logs them, with a sync of the directory or of the file, or earlier. SQLite needs that: it cuts the
 //! database after it deleted the journal, with no sync between. A write that could only land where an
@@ -12,7 +14,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use crate::class::{Class, Role};
-use crate::trace::{Event, FileId, Trace};
+use crate::trace::{folder_of, Event, FileId, Trace};
 use crate::Random;
 
 pub const SECTOR: u64 = 512;
@@ -36,18 +38,71 @@ pub enum Syncs {
     /// None of the database itself behind a write that begins here.
     NoneAfter(u64),
     NoneOfDirectory,
+    /// Of none of the directories in it.
+    NoneOfFolders,
+    /// None of the log just before frames of it are kept.
+    NoneBeforeKeeping,
+}
+
+/// What changes in a directory.
+#[derive(Clone, Copy)]
+enum Naming<'a> {
+    Put(&'a str, FileId),
+    Remove(&'a str),
+    Rename(&'a str, &'a str),
+    MakeFolder(&'a str),
+    RemoveFolder(&'a str),
+}
+
+impl<'a> Naming<'a> {
+    /// The directory.
+    fn folder(self) -> &'a str {
+        let (Self::Put(name, _)
+        | Self::Remove(name)
+        | Self::Rename(name, _)
+        | Self::MakeFolder(name)
+        | Self::RemoveFolder(name)) = self;
+        folder_of(name)
+    }
+}
+
+#[derive(Clone, Default)]
+struct Names {
+    files: BTreeMap<String, FileId>,
+    folders: BTreeSet<String>,
+}
+
+impl Names {
+    fn change(&mut self, naming: Naming) {
+        match naming {
+            Naming::Put(name, file) => drop(self.files.insert(name.to_owned(), file)),
+            Naming::Remove(name) => drop(self.files.remove(name)),
+            Naming::Rename(from, to) => {
+                if let Some(file) = self.files.remove(from) {
+                    self.files.insert(to.to_owned(), file);
+                }
+            }
+            Naming::MakeFolder(name) => drop(self.folders.insert(name.to_owned())),
+            Naming::RemoveFolder(name) => drop(self.folders.remove(name)),
+        }
+    }
 }
 
 /// The disk at one moment.
 pub struct Disk<'a> {
     files: Vec<File<'a>>,
     roles: Vec<Role>,
-    names: BTreeMap<String, FileId>,
-    /// Name, file or none, and when.
-    pending_names: Vec<(&'a str, Option<FileId>, u64)>,
+    /// The directory of each file.
+    homes: Vec<&'a str>,
+    names: Names,
+    /// What, and when.
+    pending_names: Vec<(Naming<'a>, u64)>,
     /// Counts metadata.
     serial: u64,
     syncs: Syncs,
+    /// The event that happens, and the syncs of the log just before frames of it are kept.
+    at: usize,
+    keeps: BTreeSet<usize>,
     /// Where the last write of a database itself began.
     written: u64,
     /// What the class of a byte range depends on.
@@ -60,6 +115,7 @@ pub struct Disk<'a> {
 /// What a power cut leaves.
 pub struct Image {
     pub files: BTreeMap<String, Vec<u8>>,
+    pub folders: BTreeSet<String>,
     /// What did not come through whole.
     pub hit: BTreeSet<Class>,
 }
@@ -103,19 +159,23 @@ impl Loss {
 impl<'a> Disk<'a> {
     pub fn new(trace: &'a Trace, syncs: Syncs) -> Self {
         let mut files: Vec<File> = trace.files.iter().map(|_| File::default()).collect();
-        let mut names = BTreeMap::new();
+        let mut names = Names { folders: trace.folders.clone(), ..Names::default() };
         for (file, (name, content)) in trace.base.iter().enumerate() {
             files[file].durable.clone_from(content);
-            names.insert(name.clone(), file);
+            names.files.insert(name.clone(), file);
         }
+        let homes = trace.files.iter().map(|name| folder_of(name)).collect();
         let roles = trace.files.iter().map(|name| Role::of(name)).collect();
         Self {
             files,
             roles,
+            homes,
             names,
             pending_names: Vec::new(),
             serial: 0,
             syncs,
+            at: 0,
+            keeps: keeps(trace),
             written: 0,
             page_bytes: 4096,
             sealed: false,
@@ -125,15 +185,17 @@ impl<'a> Disk<'a> {
 
     /// Lets one event happen.
     pub fn apply(&mut self, event: &'a Event) {
+        self.happen(event);
+        self.at += 1;
+    }
+
+    fn happen(&mut self, event: &'a Event) {
         match event {
-            Event::Create { name, file } => {
-                self.serial += 1;
-                self.pending_names.push((name, Some(*file), self.serial));
-            }
-            Event::Unlink { name } => {
-                self.serial += 1;
-                self.pending_names.push((name, None, self.serial));
-            }
+            Event::Create { name, file } => self.name(Naming::Put(name, *file)),
+            Event::Unlink { name } => self.name(Naming::Remove(name)),
+            Event::Rename { from, to } => self.name(Naming::Rename(from, to)),
+            Event::MakeFolder { name } => self.name(Naming::MakeFolder(name)),
+            Event::RemoveFolder { name } => self.name(Naming::RemoveFolder(name)),
             Event::Write { file, offset, bytes } => {
                 if self.roles[*file] == Role::Main {
                     self.written = *offset;
@@ -149,19 +211,34 @@ impl<'a> Disk<'a> {
                 self.files[*file].settle();
                 // SQLite never syncs the directory for a database itself: it counts on this.
                 if self.roles[*file] == Role::Main {
-                    let named = |pending: &(&str, Option<FileId>, u64)| pending.1 == Some(*file);
+                    let named = |pending: &(Naming, u64)| matches!(pending.0, Naming::Put(_, named) if named == *file);
                     if let Some(at) = self.pending_names.iter().position(named) {
-                        let (name, file, _) = self.pending_names.remove(at);
-                        set_name(&mut self.names, name, file);
+                        self.names.change(self.pending_names.remove(at).0);
                     }
                 }
             }
-            Event::SyncDirectory if self.syncs != Syncs::NoneOfDirectory => {
-                for (name, file, _) in std::mem::take(&mut self.pending_names) {
-                    set_name(&mut self.names, name, file);
+            Event::SyncDirectory { folder } if !self.ignores_folder(folder) => {
+                for (naming, serial) in std::mem::take(&mut self.pending_names) {
+                    match naming.folder() == folder {
+                        true => self.names.change(naming),
+                        false => self.pending_names.push((naming, serial)),
+                    }
                 }
             }
             _ => {}
+        }
+    }
+
+    fn name(&mut self, naming: Naming<'a>) {
+        self.serial += 1;
+        self.pending_names.push((naming, self.serial));
+    }
+
+    fn ignores_folder(&self, folder: &str) -> bool {
+        match self.syncs {
+            Syncs::NoneOfDirectory => folder.is_empty(),
+            Syncs::NoneOfFolders => !folder.is_empty(),
+            _ => false,
         }
     }
 
@@ -169,7 +246,8 @@ impl<'a> Disk<'a> {
         match self.syncs {
             Syncs::NoneOf(ignored) => ignored == role,
             Syncs::NoneAfter(offset) => role == Role::Main && self.written == offset,
-            Syncs::All | Syncs::NoneOfDirectory => false,
+            Syncs::NoneBeforeKeeping => self.keeps.contains(&self.at),
+            Syncs::All | Syncs::NoneOfDirectory | Syncs::NoneOfFolders => false,
         }
     }
 
@@ -181,14 +259,21 @@ impl<'a> Disk<'a> {
     /// What a power cut leaves now.
     pub fn image(&self, loss: Loss, random: &mut Random) -> Image {
         let mut hit = BTreeSet::new();
-        let metadata = self.metadata_left(loss, random);
-        let names = self.names_left(metadata, &mut hit);
+        let mut metadata = BTreeMap::new();
+        let beneath = self.pending_names.iter().map(|(naming, _)| naming.folder());
+        for folder in std::iter::once("").chain(beneath).chain(self.homes.iter().copied()) {
+            metadata.entry(folder).or_insert_with(|| self.metadata_left(folder, loss, random));
+        }
+        let names = self.names_left(&metadata, &mut hit);
         let mut files = BTreeMap::new();
-        for (name, file) in names {
+        for (name, file) in names.files {
             let role = self.roles[file];
-            if role == Role::Temporary {
+            let home = folder_of(&name);
+            let is_lost_with_it = !home.is_empty() && !names.folders.contains(home);
+            if role == Role::Temporary || is_lost_with_it {
                 continue;
             }
+            let metadata = metadata[self.homes[file]];
             let lost = self.files[file].left(loss, metadata, self.powersafe, random);
             for (offset, length) in lost.ranges {
                 hit.insert(role.class(self.sealed, offset, length, self.page_bytes));
@@ -198,16 +283,18 @@ impl<'a> Disk<'a> {
             }
             files.insert(name, lost.content);
         }
-        Image { files, hit }
+        Image { files, folders: names.folders, hit }
     }
 
-    /// Metadata up to this number has persisted.
-    fn metadata_left(&self, loss: Loss, random: &mut Random) -> u64 {
-        let cuts = self.files.iter().flat_map(|file| &file.pending).filter_map(|op| match op {
+    /// Metadata of this directory up to this number has persisted.
+    fn metadata_left(&self, folder: &str, loss: Loss, random: &mut Random) -> u64 {
+        let its = self.files.iter().zip(&self.homes).filter(|(_, home)| **home == folder);
+        let cuts = its.flat_map(|(file, _)| &file.pending).filter_map(|op| match op {
             Pending::Truncate { serial, .. } => Some(*serial),
             Pending::Write { .. } => None,
         });
-        let first = cuts.chain(self.pending_names.iter().map(|(_, _, serial)| *serial)).min();
+        let names = self.pending_names.iter().filter(|(naming, _)| naming.folder() == folder);
+        let first = cuts.chain(names.map(|(_, serial)| *serial)).min();
         let first = first.unwrap_or(self.serial + 1);
         match loss {
             Loss::Nothing => self.serial,
@@ -216,11 +303,11 @@ impl<'a> Disk<'a> {
         }
     }
 
-    fn names_left(&self, metadata: u64, hit: &mut BTreeSet<Class>) -> BTreeMap<String, FileId> {
+    fn names_left(&self, metadata: &BTreeMap<&str, u64>, hit: &mut BTreeSet<Class>) -> Names {
         let mut names = self.names.clone();
-        for (name, file, serial) in &self.pending_names {
-            if *serial <= metadata {
-                set_name(&mut names, name, *file);
+        for (naming, serial) in &self.pending_names {
+            if *serial <= metadata[naming.folder()] {
+                names.change(*naming);
             } else {
                 hit.insert(Class::DirectoryEntry);
             }
@@ -229,11 +316,21 @@ impl<'a> Disk<'a> {
     }
 }
 
-fn set_name(names: &mut BTreeMap<String, FileId>, name: &str, file: Option<FileId>) {
-    match file {
-        Some(file) => names.insert(name.to_owned(), file),
-        None => names.remove(name),
-    };
+/// The syncs of a log behind which the next thing is that frames are kept.
+fn keeps(trace: &Trace) -> BTreeSet<usize> {
+    let role = |file: &FileId| Role::of(&trace.files[*file]);
+    let (mut syncs, mut found) = (Vec::new(), BTreeSet::new());
+    for (at, event) in trace.events.iter().enumerate() {
+        match event {
+            Event::Sync { file } if role(file) == Role::Wal => syncs.push(at),
+            Event::Create { file, .. } if role(file) == Role::KeptFrames => {
+                found.extend(syncs.drain(..));
+            }
+            Event::SyncDirectory { .. } | Event::Acknowledged(_) => {}
+            _ => syncs.clear(),
+        }
+    }
+    found
 }
 
 /// What is left of one file, and what is not.

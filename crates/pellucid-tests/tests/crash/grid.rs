@@ -88,6 +88,19 @@ pub fn version_scenarios(seed: u64) -> Vec<Scenario> {
     Mode::SAFE.into_iter().flat_map(of_mode).collect()
 }
 
+/// Those with a chain of log backups.
+pub fn chain_scenarios(seed: u64) -> Vec<Scenario> {
+    let mut all = Vec::new();
+    for level in [Level::Full, Level::Normal] {
+        for page_bytes in [512, 4096] {
+            let (over, mode, theme) = (Over::Sealed, Mode::Wal, Theme::LogChain);
+            let powersafe = true;
+            all.push(Scenario { over, mode, level, page_bytes, powersafe, theme, seed });
+        }
+    }
+    all
+}
+
 /// In NORMAL a rollback journal rests on SQLite's own checksum of a record, which looks at one byte in
 /// 200: "there is a very small chance that a power failure at just the wrong time could corrupt the
 /// database" (pragma.html, "synchronous"). These images find it in minutes, so plain SQLite is no control

@@ -93,7 +93,8 @@ fn a_header_survives_two_cuts() {
         let half = bytes.len() / 1024 * 512;
         let mut left = database.clone();
         left[*offset as usize..][..half].copy_from_slice(&bytes[..half]);
-        let image = Image { files: [("a.db".into(), left)].into(), hit: [].into() };
+        let image =
+            Image { files: [("a.db".into(), left)].into(), folders: [].into(), hit: [].into() };
         let name = format!("torn at {offset}");
         // A commit that failed may be in or not.
         let is_state = |_, found: &State| work.history.contains(found);

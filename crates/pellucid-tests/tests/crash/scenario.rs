@@ -79,6 +79,8 @@ pub enum Theme {
     SwitchOn,
     /// Off and on again in mid-scan, suspended and resumed.
     TurnBack,
+    /// A chain of log backups, log backups in between.
+    LogChain,
 }
 
 impl Theme {
@@ -145,6 +147,9 @@ pub enum Step {
     DropProtector,
     /// The other format version.
     Version(u32),
+    /// The recovery model FULL, and a chain of log backups.
+    BeginChain,
+    LogBackup,
     Encrypt,
     Decrypt,
     /// Another key or none from now on; a scan is due.
@@ -155,6 +160,8 @@ pub enum Step {
         stop: Option<usize>,
     },
 }
+
+const CHECKPOINTS: [&str; 4] = ["PASSIVE", "FULL", "RESTART", "TRUNCATE"];
 
 /// Rows a database has at most, besides row 0.
 pub const ROWS: i64 = 24;
@@ -183,9 +190,9 @@ impl Scenario {
                     0 => Step::TakenBack(changes(&mut random, 12)),
                     1 => Step::Savepoint(changes(&mut random, 8)),
                     2 => Step::Reopen,
-                    3 if self.mode == Mode::Wal => Step::Checkpoint(
-                        ["PASSIVE", "FULL", "RESTART", "TRUNCATE"][random.below(4usize)],
-                    ),
+                    3 if self.mode == Mode::Wal => {
+                        Step::Checkpoint(CHECKPOINTS[random.below(4usize)])
+                    }
                     4..=5 => Step::Commit { changes: changes(&mut random, 30), spill: true },
                     _ => Step::Commit { changes: changes(&mut random, 4), spill: false },
                 },
@@ -216,6 +223,15 @@ impl Scenario {
                 0 => 2,
                 _ => 1,
             })),
+            Theme::LogChain => Some(match (number, random.below(10u64)) {
+                (1, _) => Step::BeginChain,
+                (_, 0) => Step::TakenBack(changes(random, 12)),
+                (_, 1) => Step::Reopen,
+                (_, 2..=3) => Step::LogBackup,
+                (_, 4..=5) => Step::Checkpoint(CHECKPOINTS[random.below(4usize)]),
+                (_, 6) => Step::Commit { changes: changes(random, 30), spill: true },
+                _ => Step::Commit { changes: changes(random, 4), spill: false },
+            }),
             Theme::Encrypt if number == 3 => Some(Step::Encrypt),
             Theme::Decrypt if number == 3 => Some(Step::Decrypt),
             _ => self.scan(number, random, changes),

@@ -60,8 +60,36 @@ fn unlink_at(directory: c_int, name: *const c_char, flags: c_int) -> c_int {
     }
     // SAFETY: the caller's arguments.
     let code = unsafe { libc::syscall(libc::SYS_unlinkat, directory, name, flags) } as c_int;
-    if code == 0 {
+    if code == 0 && flags & libc::AT_REMOVEDIR != 0 {
+        watch::removed_folder(&path);
+    } else if code == 0 {
         watch::unlinked(&path);
+    }
+    code
+}
+
+fn rename_at(from: (c_int, *const c_char), to: (c_int, *const c_char)) -> c_int {
+    let paths = (path_in(from.0, from.1), path_in(to.0, to.1));
+    if let Verdict::Fail(errno) = watch::before_path(&paths.1, Call::Rename, 0) {
+        return fail(errno);
+    }
+    // SAFETY: the caller's arguments.
+    let code = unsafe { libc::syscall(libc::SYS_renameat, from.0, from.1, to.0, to.1) } as c_int;
+    if code == 0 {
+        watch::renamed(&paths.0, &paths.1);
+    }
+    code
+}
+
+fn make_folder_at(directory: c_int, name: *const c_char, mode: libc::mode_t) -> c_int {
+    let path = path_in(directory, name);
+    if let Verdict::Fail(errno) = watch::before_path(&path, Call::MakeFolder, 0) {
+        return fail(errno);
+    }
+    // SAFETY: the caller's arguments.
+    let code = unsafe { libc::syscall(libc::SYS_mkdirat, directory, name, mode) } as c_int;
+    if code == 0 {
+        watch::made_folder(&path);
     }
     code
 }
@@ -220,6 +248,10 @@ replace! {
     faccessat(at: c_int, path: *const c_char, mode: c_int, _flags: c_int) -> c_int { look_at(at, path, mode) }
     unlink(path: *const c_char) -> c_int { unlink_at(libc::AT_FDCWD, path, 0) }
     unlinkat(at: c_int, path: *const c_char, flags: c_int) -> c_int { unlink_at(at, path, flags) }
+    rename(from: *const c_char, to: *const c_char) -> c_int { rename_at((libc::AT_FDCWD, from), (libc::AT_FDCWD, to)) }
+    renameat(from_at: c_int, from: *const c_char, to_at: c_int, to: *const c_char) -> c_int { rename_at((from_at, from), (to_at, to)) }
+    mkdir(path: *const c_char, mode: libc::mode_t) -> c_int { make_folder_at(libc::AT_FDCWD, path, mode) }
+    mkdirat(at: c_int, path: *const c_char, mode: libc::mode_t) -> c_int { make_folder_at(at, path, mode) }
     // Nobody else is here to be waited for.
     usleep(_microseconds: u32) -> c_int { 0 }
     nanosleep(_time: *const libc::timespec, _left: *mut libc::timespec) -> c_int { 0 }

@@ -20,6 +20,8 @@ pub struct Tally {
     pub refused: u64,
     /// A fault that nobody was told of, or that went on after it was over.
     pub untold: u64,
+    /// Of those, what the chain of log backups showed.
+    pub chain: u64,
     pub findings: Vec<String>,
 }
 
@@ -33,6 +35,7 @@ impl Tally {
         self.mixed += other.mixed;
         self.refused += other.refused;
         self.untold += other.untold;
+        self.chain += other.chain;
         self.findings.extend(other.findings);
     }
 

@@ -1,8 +1,13 @@
 //! What was recorded below the VFS, in order.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 pub type FileId = usize;
+
+/// The directory that a name lies in; that which is watched has no name.
+pub fn folder_of(name: &str) -> &str {
+    name.rsplit_once('/').map_or("", |(folder, _)| folder)
+}
 
 /// One thing that happened below the VFS, or that the application was told.
 #[derive(Debug, Clone)]
@@ -26,7 +31,21 @@ pub enum Event {
     Unlink {
         name: String,
     },
-    SyncDirectory,
+    /// In one step: whatever had the other name is gone.
+    Rename {
+        from: String,
+        to: String,
+    },
+    MakeFolder {
+        name: String,
+    },
+    RemoveFolder {
+        name: String,
+    },
+    /// Of the directory that is watched (no name), or of one in it.
+    SyncDirectory {
+        folder: String,
+    },
     /// The application begins the commit of this number.
     Begun(usize),
     /// Its COMMIT returned.
@@ -38,7 +57,9 @@ pub enum Event {
 pub struct Trace {
     /// The files there were, all of them durable.
     pub base: BTreeMap<String, Vec<u8>>,
-    /// The name each file was first seen under; those of `base` come first, in its order.
+    /// The directories there were in it, durable too.
+    pub folders: BTreeSet<String>,
+    /// The name each file was first seen under, or was renamed to; those of `base` come first, in its order.
     pub files: Vec<String>,
     pub events: Vec<Event>,
 }
@@ -65,6 +86,7 @@ impl Trace {
     pub fn up_to(&self, at: usize) -> Self {
         Self {
             base: self.base.clone(),
+            folders: self.folders.clone(),
             files: self.files.clone(),
             events: self.events[..=at].to_vec(),
         }
@@ -80,15 +102,21 @@ impl Trace {
             match event {
                 Event::Create { name, file } => drop(names.insert(name, *file)),
                 Event::Unlink { name } => drop(names.remove(name.as_str())),
+                Event::Rename { from, to } => {
+                    if let Some(file) = names.remove(from.as_str()) {
+                        names.insert(to, file);
+                    }
+                }
                 _ => {}
             }
         }
+        let began_with: Vec<&String> = next.base.keys().collect();
         // The files of the later record by their numbers here: those it began with, then new ones.
         let known = next.base.len();
         let first_new = self.files.len();
         let number: Vec<FileId> = (0..next.files.len())
             .map(|file| match file < known {
-                true => names[next.files[file].as_str()],
+                true => names[began_with[file].as_str()],
                 false => first_new + file - known,
             })
             .collect();

@@ -4,7 +4,7 @@
 //! recorded, because no power cut leaves anything of it that SQLite would use.
 
 use std::cell::Cell;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;
 use std::sync::Mutex;
 
@@ -19,6 +19,8 @@ pub enum Call {
     Sync,
     Truncate,
     Unlink,
+    Rename,
+    MakeFolder,
     Look,
     Lock,
     Map,
@@ -74,7 +76,8 @@ pub enum Verdict {
 
 enum Opened {
     File(FileId),
-    Directory,
+    /// The one that is watched, which has no name, or one in it.
+    Directory(String),
     /// The WAL index.
     Index,
 }
@@ -83,6 +86,7 @@ struct Watch {
     directory: String,
     opened: HashMap<i32, Opened>,
     names: BTreeMap<String, FileId>,
+    folders: BTreeSet<String>,
     trace: Trace,
     fault: Option<Fault>,
     counted: u64,
@@ -117,17 +121,25 @@ fn with<T>(call: impl FnOnce(&mut Watch) -> T) -> Option<T> {
     done
 }
 
+/// What is there, and in the directories in it.
+fn base(directory: &Path, before: &str, trace: &mut Trace) {
+    for entry in std::fs::read_dir(directory).unwrap() {
+        let entry = entry.unwrap();
+        let name = format!("{before}{}", entry.file_name().into_string().unwrap());
+        if entry.file_type().unwrap().is_dir() {
+            base(&entry.path(), &format!("{name}/"), trace);
+            trace.folders.insert(name);
+        } else if !is_index(&name) {
+            trace.base.insert(name, std::fs::read(entry.path()).unwrap());
+        }
+    }
+}
+
 /// Begins to record what this thread does to `directory`.
 pub fn begin(directory: &Path) {
     let mut trace = Trace::default();
     let mut names = BTreeMap::new();
-    for entry in std::fs::read_dir(directory).unwrap() {
-        let entry = entry.unwrap();
-        let name = entry.file_name().into_string().unwrap();
-        if !is_index(&name) {
-            trace.base.insert(name, std::fs::read(entry.path()).unwrap());
-        }
-    }
+    base(directory, "", &mut trace);
     for (file, name) in trace.base.keys().enumerate() {
         names.insert(name.clone(), file);
         trace.files.push(name.clone());
@@ -136,6 +148,7 @@ pub fn begin(directory: &Path) {
         directory: directory.to_str().unwrap().to_owned(),
         opened: HashMap::new(),
         names,
+        folders: trace.folders.clone(),
         trace,
         fault: None,
         counted: 0,
@@ -265,7 +278,7 @@ pub fn before(descriptor: i32, call: Call, offset: u64, length: usize) -> Verdic
             Some(Opened::Index) => INDEX.to_owned(),
             // SQLite takes no notice of a directory that cannot be synced (`unixSync`), which makes every
             // promise void.
-            Some(Opened::Directory) | None => return Verdict::Go,
+            Some(Opened::Directory(_)) | None => return Verdict::Go,
         };
         watch.decide(call, false, &name, (offset, length))
     })
@@ -291,10 +304,14 @@ pub fn opened(path: &str, descriptor: i32, flags: i32) {
 impl Watch {
     fn note(&mut self, path: &str, descriptor: i32, flags: i32) {
         if path == self.directory {
-            self.opened.insert(descriptor, Opened::Directory);
+            self.opened.insert(descriptor, Opened::Directory(String::new()));
             return;
         }
         let Some(name) = self.name_in(path).map(str::to_owned) else { return };
+        if self.folders.contains(&name) {
+            self.opened.insert(descriptor, Opened::Directory(name));
+            return;
+        }
         if is_index(&name) {
             self.opened.insert(descriptor, Opened::Index);
             return;
@@ -347,7 +364,10 @@ pub fn synced(descriptor: i32) {
             let file = *file;
             watch.trace.events.push(Event::Sync { file });
         }
-        Some(Opened::Directory) => watch.trace.events.push(Event::SyncDirectory),
+        Some(Opened::Directory(folder)) => {
+            let folder = folder.clone();
+            watch.trace.events.push(Event::SyncDirectory { folder });
+        }
         _ => {}
     });
 }
@@ -358,6 +378,38 @@ pub fn unlinked(path: &str) {
         let Some(name) = watch.name_in(path).map(str::to_owned) else { return };
         if watch.names.remove(&name).is_some() {
             watch.trace.events.push(Event::Unlink { name });
+        }
+    });
+}
+
+/// A file got another name.
+pub fn renamed(from: &str, to: &str) {
+    with(|watch| {
+        let (Some(from), Some(to)) = (watch.name_in(from), watch.name_in(to)) else { return };
+        let (from, to) = (from.to_owned(), to.to_owned());
+        if let Some(file) = watch.names.remove(&from) {
+            watch.names.insert(to.clone(), file);
+            watch.trace.files[file].clone_from(&to);
+            watch.trace.events.push(Event::Rename { from, to });
+        }
+    });
+}
+
+/// A directory was made.
+pub fn made_folder(path: &str) {
+    with(|watch| {
+        let Some(name) = watch.name_in(path).map(str::to_owned) else { return };
+        watch.folders.insert(name.clone());
+        watch.trace.events.push(Event::MakeFolder { name });
+    });
+}
+
+/// A directory was removed.
+pub fn removed_folder(path: &str) {
+    with(|watch| {
+        let Some(name) = watch.name_in(path).map(str::to_owned) else { return };
+        if watch.folders.remove(&name) {
+            watch.trace.events.push(Event::RemoveFolder { name });
         }
     });
 }

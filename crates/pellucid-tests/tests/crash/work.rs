@@ -14,6 +14,7 @@ use pellucid_host::{DatabaseError, Options};
 use pellucid_vfs::seal_request::{Birth, Protection};
 use rusqlite::{Connection, OpenFlags};
 
+use crate::chained::Chained;
 use crate::rows;
 use crate::scans;
 use crate::scenario::{changed, Level, Mode, Over, Scenario, State, Step, Theme};
@@ -65,6 +66,8 @@ pub struct Work {
     pub history: Vec<State>,
     /// Commits begun so far; the number of the last one.
     pub begun: usize,
+    /// What log backups have.
+    pub chained: Chained,
 }
 
 /// Whether nothing is there but, at most, an interrupted birth, which asks for its key by name.
@@ -115,6 +118,7 @@ impl Work {
             begun: state.as_ref().map_or(0, |rows| rows[&0] as usize),
             history: vec![state.clone()],
             candidates: vec![state],
+            chained: Chained::default(),
         }
     }
 
@@ -213,6 +217,11 @@ impl Work {
                     Err(Unchanged::Refused(why)) => panic!("{why}"),
                 }
             }
+            Step::BeginChain => {
+                self.close();
+                self.chained.begin(&self.path(), self.begun).map_err(Failed::Convert)
+            }
+            Step::LogBackup => self.chained.back_up(&self.path()).map_err(Failed::Convert),
             Step::Encrypt => self.encrypt(),
             Step::Switch(target) => {
                 let switched = match target {
@@ -280,6 +289,10 @@ impl Work {
                 tell(Event::Acknowledged(number));
                 self.candidates = after;
                 self.history.extend(self.candidates.iter().cloned());
+                if let (Theme::LogChain, Some(connection)) = (self.scenario.theme, &self.connection)
+                {
+                    self.chained.committed(number, connection)?;
+                }
                 Ok(())
             }
             Err(error) => {
