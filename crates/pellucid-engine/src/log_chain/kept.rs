@@ -368,22 +368,16 @@ impl Found<'_> {
     fn frame(&mut self, lsn: Lsn, at: (u32, u32), unit: &[u8]) {
         let stamp = Stamp::of(unit);
         let (page, size) = page_and_commit(unit);
-        // Without powersafe overwrite a commit's last frame is repeated to the end of a sector.
+        // Without powersafe overwrite a commit's last frame is repeated to the end of a sector. The commit has the number of that
+        // frame, whatever comes of its repetitions.
         let is_repeated = self.is_first && !stamp.first;
         self.is_first = size != 0;
-        match (is_repeated, size) {
-            (true, 0) => {}
-            (true, _) => {
-                if let Some(commit) = self.commits.last_mut() {
-                    commit.lsn = lsn;
-                }
-            }
-            (false, size) => {
-                self.pages.push((page, at));
-                if size != 0 {
-                    self.commit(lsn, stamp, size);
-                }
-            }
+        if is_repeated {
+            return;
+        }
+        self.pages.push((page, at));
+        if size != 0 {
+            self.commit(lsn, stamp, size);
         }
     }
 

@@ -151,14 +151,14 @@ impl<'a> Log<'a> {
         }
         let run = Run::of(&start, Version::Second);
         self.find_run(&mut state, run.salts())?;
-        let counted = self.count(&file, &start, &run)?;
+        let (all, counted) = self.count(&file, &start, &run)?;
         let live = state.live;
         let is_same = live.handed_out == 0
             || live.handed_out <= counted && self.tail_of(&file, live.handed_out)? == live.tail;
         if !is_same {
             return Err(self.missing(&live));
         }
-        self.gap = self.lost(&file, start, counted)?;
+        self.gap = self.lost(&file, start, all)?;
         if let Some(gap) = self.gap.as_ref().filter(|_| !go_on) {
             let cause = format!("{gap}; `--continue-after-error` leaves them out");
             return Err(Error::corrupt(Subject::File(self.path.clone()), cause));
@@ -198,13 +198,14 @@ impl<'a> Log<'a> {
         Err(Error::corrupt(Subject::File(self.path.clone()), cause))
     }
 
-    /// The last frame that a recovery would count.
-    fn count(&self, file: &File, start: &[u8; HEADER_BYTES], run: &Run) -> Result<u32> {
+    /// The last frame that a recovery would count, and the one with which the last commit ends: without powersafe overwrite SQLite
+    /// repeats that one to the end of a sector.
+    fn count(&self, file: &File, start: &[u8; HEADER_BYTES], run: &Run) -> Result<(u32, u32)> {
         let size = file.metadata().map_err(|error| io(&self.path, error))?.len();
         let frames = size.saturating_sub(HEADER_BYTES as u64) / self.frame_bytes as u64;
         let frames = u32::try_from(frames).unwrap_or(u32::MAX - 1);
         let (mut unit, mut frame) = (vec![0; self.frame_bytes], vec![0; self.frame_bytes]);
-        let (mut chain, mut counted) = (Chain::new(*start), 0);
+        let (mut chain, mut counted, mut unpadded) = (Chain::new(*start), 0, 0);
         for number in 1..=frames {
             self.read_all(file, &mut unit, number, 0)?;
             let opens = open_frame(self.keys, run, number, &unit, &mut frame).is_ok();
@@ -212,10 +213,12 @@ impl<'a> Log<'a> {
                 break;
             }
             if page_and_commit(&frame).1 != 0 {
+                let is_repeated = counted == number - 1 && !Stamp::of(&unit).first;
                 counted = number;
+                unpadded = if is_repeated { unpadded } else { number };
             }
         }
-        Ok(counted)
+        Ok((counted, unpadded))
     }
 
     /// Whole commits behind a place where the log is damaged.

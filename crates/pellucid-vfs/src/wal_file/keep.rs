@@ -19,6 +19,7 @@ use pellucid::wal::{
 use pellucid::{Error, Result, Subject};
 use pellucid_host::code::{note, Code, Outcome};
 use pellucid_host::ffi;
+use pellucid_host::folder::Folder;
 
 use super::WalFile;
 use crate::log_archive::{Archive, Locked};
@@ -196,6 +197,9 @@ impl WalFile {
             let standing = self.stand(&locked)?;
             let mut state = self.keep(&locked, standing)?.state;
             if state.live.salts != run.salts() {
+                if state.live.kept == 0 {
+                    self.settle()?;
+                }
                 state.begin_run(run.salts());
                 locked.write(&state, &*self.keys_to_keep()?)?;
             }
@@ -204,6 +208,15 @@ impl WalFile {
         });
         self.unless_nothing_is_lost(begun)?;
         Ok(epoch)
+    }
+
+    /// Makes the log on disk the one that is seen. A process may have been killed before it synced the header of a run, and the state
+    /// knows no run before that one any more when the next one begins.
+    fn settle(&mut self) -> Result<()> {
+        self.lower.sync(ffi::SYNC_NORMAL).map_err(io_error)?;
+        let path = self.container.path();
+        let synced = Folder::of(path).and_then(|folder| folder.sync());
+        synced.map_err(|error| Error::io(Subject::File(path.to_owned()), error))
     }
 
     /// Lets the log go on without the archive where it has nothing that nobody kept. The next one who can write to the archive
@@ -396,6 +409,9 @@ impl WalFile {
                 left = number;
             }
         }
+        if left > 0 {
+            left = self.unpadded(&Run::of(header, self.version()), left)?;
+        }
         if left > run.kept {
             self.keep_segment(locked, state, header, left)?;
         }
@@ -502,6 +518,43 @@ impl WalFile {
     ///
     /// What lies behind that is of transactions that were never committed, or taken back, however whole they look.
     fn counted(&mut self, header: &[u8; HEADER_BYTES], run: &Run) -> Result<Option<u32>> {
+        let counted = self.counted_with_padding(header, run)?;
+        counted.map(|counted| self.unpadded(run, counted)).transpose()
+    }
+
+    /// The frame with which the last of the commits ends that are in `counted` frames.
+    ///
+    /// Without powersafe overwrite SQLite repeats that frame to the end of a sector, and the next write may spoil what is synced of
+    /// that. So no log backup counts on it. What only looks like a repeated frame does not open: it stays, and a log backup says so.
+    fn unpadded(&mut self, run: &Run, mut counted: u32) -> Result<u32> {
+        while counted > 1 {
+            let clear = |number: u32| {
+                let mut clear = [0; FRAME_CLEAR_BYTES];
+                self.lower.read(&mut clear, self.offset(number)).map_err(io_error)?;
+                Ok::<_, Error>(clear)
+            };
+            let is_first = Stamp::of(&clear(counted)?).first;
+            if is_first || page_and_commit(&clear(counted - 1)?).1 == 0 {
+                break;
+            }
+            let (keys, frame_bytes) = (self.keys_to_keep()?, self.frame_bytes());
+            let (mut unit, mut frame) = (vec![0; frame_bytes], vec![0; frame_bytes]);
+            for number in [counted - 1, counted] {
+                self.lower.read(&mut unit, self.offset(number)).map_err(io_error)?;
+                if open_frame(&keys, run, number, &unit, &mut frame).is_err() {
+                    return Ok(counted);
+                }
+            }
+            counted -= 1;
+        }
+        Ok(counted)
+    }
+
+    fn counted_with_padding(
+        &mut self,
+        header: &[u8; HEADER_BYTES],
+        run: &Run,
+    ) -> Result<Option<u32>> {
         let (index, salts) = (&self.container.index, run.salts());
         let by_index = index.run();
         match by_index {
