@@ -285,7 +285,6 @@ def way(state: ArchiveState, segments: Iterable[Segment]) -> tuple[Lsn, list[tup
 
 def commits(found: Iterable[tuple[Segment, int]], opener: Opener) -> Iterator[Commit]:
     """The commits of a way; those that only seal pages anew have none. Every frame is opened."""
-    done: Commit | None = None
     for segment, last in found:
         pages: dict[int, bytes] = {}
         begins = True
@@ -294,18 +293,11 @@ def commits(found: Iterable[tuple[Segment, int]], opener: Opener) -> Iterator[Co
             frame = open_kept(segment, number, opener)
             page, size = int.from_bytes(frame[:4], "big"), int.from_bytes(frame[4:8], "big")
             lsn = Lsn(segment.epoch, number)
-            if begins and not stamp.first:
-                # Padding up to the end of a sector.
-                if size and done:
-                    done.lsn = lsn
-            else:
+            # Else it is padding up to the end of a sector.
+            if stamp.first or not begins:
                 pages[page] = frame[FRAME_HEADER_BYTES:]
                 if size:
-                    if done:
-                        yield done
                     kept = {page: content for page, content in pages.items() if page <= size}
-                    done = Commit(lsn, stamp.time, size, {} if stamp.reseals_only else kept)
+                    yield Commit(lsn, stamp.time, size, {} if stamp.reseals_only else kept)
                     pages = {}
             begins = size != 0
-    if done:
-        yield done

@@ -427,7 +427,7 @@ fn archives() -> Result<Vec<Case>> {
         highest: 2,
         ..state
     };
-    let of_padded = [(Lsn::new(2, 3), 3, 2, 3), (Lsn::new(2, 4), 3, 4, 3)];
+    let of_padded = [(Lsn::new(2, 2), 3, 2, 3), (Lsn::new(2, 4), 3, 4, 3)];
     let mut flipped = second.clone();
     flipped[SEGMENT_HEAD_BYTES + 8] ^= 0x40;
     let mut resealed = second.clone();

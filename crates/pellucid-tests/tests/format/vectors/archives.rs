@@ -228,10 +228,8 @@ pub fn archive(case: &Case) -> Result<()> {
             let (stamp, size) = (Stamp::of(kept.frames[at]), page_and_commit(&frame).1);
             let lsn = Lsn::new(kept.segment.epoch, kept.segment.first + at as u32);
             let repeats = begins && !stamp.first;
-            match commits.last_mut() {
-                Some(commit) if repeats && size != 0 => commit.0 = lsn,
-                _ if size != 0 => commits.push((lsn, stamp.time.units(), size)),
-                _ => {}
+            if !repeats && size != 0 {
+                commits.push((lsn, stamp.time.units(), size));
             }
             begins = size != 0;
         }
