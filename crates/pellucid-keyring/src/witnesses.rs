@@ -80,30 +80,43 @@ impl Witness {
 }
 
 impl Keyring {
-    /// Each witness of this keyring, and of the machine's that lies behind it.
+    /// The witnesses of a database with these names, and those of paths that `is_same` says lead to it; of this keyring, and of the
+    /// machine's that lies behind it.
     ///
     /// # Errors
-    /// What is wrong with the file of one: who cannot read it does not know whether something was put back.
-    pub fn each_witness(&self) -> Result<Vec<Witness>> {
-        let mut all = self.own_witnesses()?;
-        if let Some(machine) = self.behind() {
-            all.extend(machine.own_witnesses()?);
+    /// What is wrong with the file of one of the names: who cannot read it does not know whether something was put back. That of
+    /// another database may be damaged.
+    pub fn witnesses_at(
+        &self,
+        names: &[PathBuf],
+        is_same: &dyn Fn(&Path) -> bool,
+    ) -> Result<Vec<Witness>> {
+        let names: Vec<String> = names.iter().map(|name| name_of(name)).collect();
+        let mut found = Vec::new();
+        let machine = self.behind();
+        for keyring in std::iter::once(self).chain(&machine) {
+            let directory = keyring.home.join("keyring/witnesses");
+            for name in instance::names_if_there(&directory)? {
+                let read = keyring.read_witness_file(&directory, &name);
+                match (read, names.contains(&name)) {
+                    (Err(error), true) => return Err(error),
+                    (Ok(Some(witness)), is_own) if is_own || is_same(&witness.path) => {
+                        found.push(witness);
+                    }
+                    _ => {}
+                }
+            }
         }
-        Ok(all)
+        Ok(found)
     }
 
-    fn own_witnesses(&self) -> Result<Vec<Witness>> {
-        let directory = self.home.join("keyring/witnesses");
-        let names = instance::names_if_there(&directory)?;
-        let read = |name: String| {
-            let file = SealedFile::new(directory.join(&name), Kind::Witness, &name);
-            let Some(bytes) = self.read(&file)? else { return Ok(None) };
-            let witness = Witness::decode(&bytes);
-            witness.filter(|witness| name_of(&witness.path) == name).map(Some).ok_or_else(|| {
-                Error::corrupt(Subject::File(file.path().to_owned()), "its fields do not fit")
-            })
-        };
-        names.into_iter().filter_map(|name| read(name).transpose()).collect()
+    fn read_witness_file(&self, directory: &Path, name: &str) -> Result<Option<Witness>> {
+        let file = SealedFile::new(directory.join(name), Kind::Witness, name);
+        let Some(bytes) = self.read(&file)? else { return Ok(None) };
+        let witness = Witness::decode(&bytes).filter(|witness| name_of(&witness.path) == name);
+        witness.map(Some).ok_or_else(|| {
+            Error::corrupt(Subject::File(file.path().to_owned()), "its fields do not fit")
+        })
     }
 
     /// Remembers how far a chain has come. It is on disk already: a witness is never ahead of what it tells of. Of one fork it never

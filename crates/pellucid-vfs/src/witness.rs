@@ -29,12 +29,12 @@ fn recall(path: &Path) -> Result<Vec<Witness>> {
     if !Keyring::is_at(&home) {
         return Ok(Vec::new());
     }
-    let mut known = Keyring::open(&home)?.each_witness()?;
-    let mut names = Names::of(path);
-    let others = known.iter().map(|witness| witness.path.clone()).collect::<Vec<_>>();
-    names.extend_by_those_of_the_same_file(path, others.into_iter());
-    known.retain(|witness| names.all.contains(&witness.path));
-    Ok(known)
+    let is_same = |other: &Path| {
+        let mut names = Names::default();
+        names.extend_by_those_of_the_same_file(path, std::iter::once(other.to_owned()));
+        !names.all.is_empty()
+    };
+    Keyring::open(&home)?.witnesses_at(&Names::of(path).all, &is_same)
 }
 
 /// Remembers what the archive of the database at `path` says, which is synced. False if there is no keyring.

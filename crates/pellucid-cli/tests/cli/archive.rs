@@ -165,7 +165,10 @@ fn each_commit_is_restored_from_the_directory_before_and_after_a_merging() {
         "{archive}"
     );
     let metrics = place.pellucid(&["status", "--prometheus", "app.db"]).succeeded();
-    assert!(metrics.contains("pellucid_database_archive_behind_seconds{database="), "{metrics}");
+    for name in ["behind_seconds", "complete_timestamp_seconds", "failing"] {
+        let sample = format!("pellucid_database_archive_{name}{{database=");
+        assert!(metrics.contains(&sample), "{metrics}");
+    }
 }
 
 /// The folder of the one chain in a database's folder.

@@ -118,6 +118,23 @@ fn a_full_backup_of_what_was_put_back_is_the_first_of_a_new_chain() {
     facts(&place, "check app.db --against again.bak four.bak");
 }
 
+/// Nobody knows whether it was put back where its own witness is damaged. That of another database keeps nobody.
+#[test]
+fn a_damaged_witness_is_an_error_for_its_own_database_alone() {
+    let place = begun();
+    let folder = place.path("keys/keyring/witnesses");
+    let names: Vec<_> = fs::read_dir(&folder).unwrap().map(|name| name.unwrap().path()).collect();
+    let [own] = &names[..] else { panic!("{names:?}") };
+    let whole = fs::read(own).unwrap();
+    fs::copy(own, folder.join("0".repeat(32))).unwrap();
+    place.pellucid(&["backup", "app.db", "--log", "--to", "three.bak"]).succeeded();
+    let mut flipped = whole;
+    flipped[60] ^= 1;
+    fs::write(own, flipped).unwrap();
+    let told = place.pellucid(&["backup", "app.db", "--log", "--to", "four.bak"]);
+    assert!(told.code == 3 && told.all().contains("keyring/witnesses"), "{}", told.all());
+}
+
 /// A link to an older copy in the place of the database has the name that the keyring knows.
 #[test]
 fn a_link_to_an_older_copy_is_no_other_database() {

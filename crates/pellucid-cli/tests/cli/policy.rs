@@ -404,6 +404,8 @@ fn the_metrics_are_in_the_format_that_scrapers_read() {
     let rows = page.lines().filter_map(|line| line.strip_prefix("| `"));
     let rows = rows.filter_map(|row| row.split('`').next());
     let mut told: Vec<&str> = rows.filter(|row| row.starts_with("pellucid_")).collect();
+    // Those of an archiver are there where one has run: `archive.rs` asks for each.
+    told.retain(|name| !name.contains("_archive_"));
     told.sort();
     assert_eq!(names, told, "the guide's table");
 }

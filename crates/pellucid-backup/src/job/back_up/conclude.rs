@@ -143,9 +143,12 @@ pub(super) fn assert_written(
     if sets.iter().flatten().all(|(_, found)| same(&found.header)) {
         return Ok(());
     }
-    Err(Error::corrupt(
-        Subject::BackupSet(header.position),
-        "what is on the media is not what was written",
-    )
-    .into())
+    let what = format!(
+        "backup set {}: what is on the media is not what was written; another writer may have put its own there",
+        header.position
+    );
+    let subject = paths
+        .first()
+        .map_or(Subject::BackupSet(header.position), |path| Subject::File(path.clone()));
+    Err(Error::corrupt(subject, what).into())
 }
