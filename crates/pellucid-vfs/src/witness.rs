@@ -7,6 +7,7 @@ use std::path::Path;
 use pellucid::header::Header;
 use pellucid::keys::ContainerKeys;
 use pellucid::log_archive::ArchiveState;
+use pellucid::lsn::Lsn;
 use pellucid::shown::Shown;
 use pellucid::{Error, Result, Subject};
 use pellucid_keyring::{Keyring, Witness};
@@ -35,6 +36,14 @@ fn recall(path: &Path) -> Result<Vec<Witness>> {
         !names.all.is_empty()
     };
     Keyring::open(&home)?.witnesses_at(&Names::of(path).all, &is_same)
+}
+
+/// How far backups of a recovery fork have come, as far as a witness knows, whatever database that is of. None where none can be
+/// read: what a restore is told by it is a warning.
+pub fn furthest(fork: &[u8; 16]) -> Option<Lsn> {
+    let home = Keyring::locate().ok().filter(|home| Keyring::is_at(home))?;
+    let known = Keyring::open(&home).ok()?.witnesses_at(&[], &|_| true).ok()?;
+    known.into_iter().filter(|witness| witness.fork == *fork).map(|witness| witness.lsn).max()
 }
 
 /// Remembers what the archive of the database at `path` says, which is synced. False if there is no keyring.

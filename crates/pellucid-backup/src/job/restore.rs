@@ -18,9 +18,9 @@ use pellucid_host::folder::{name_of, Folder};
 use pellucid_host::DatabaseError;
 use pellucid_keyring::{Action, Event};
 use pellucid_vfs::copy::CopyFile;
-use pellucid_vfs::log_archive;
 use pellucid_vfs::pins::Expectation;
 use pellucid_vfs::seal_request::{leave, remember, Birth, Credentials, Protection, Request};
+use pellucid_vfs::{log_archive, witness};
 
 use super::aside::{logs, set_logs_aside};
 use super::chain::Chain;
@@ -139,6 +139,7 @@ pub fn restore(
     refuse_chain(&chain, files, Some(&job.to), believe)?;
     let doubtful = is_doubtful(&chain, &job.media)?;
     let mut told = standings(&chain, [media, base], files, Some(&job.to), believe)?;
+    told.extend(what_is_cut_off(job, from.plan.as_ref()));
     for ((set, _), on) in logs.iter().zip(from.places_of_logs()) {
         told.extend(standing_of_log(set, &chain, on, Some(&job.to), believe)?);
     }
@@ -247,6 +248,17 @@ fn left_as(container: Header, job: &Restoring, set: &SetHeader) -> Result<Header
     let second = next.second.as_mut().ok_or_else(|| of_version_1(&job.to))?;
     second.set_standing(job.leave);
     Ok(next)
+}
+
+/// What to say where the last commit is asked for, and the keyring knows of later backups than these media have: nothing in them tells
+/// that their end was cut off.
+fn what_is_cut_off(job: &Restoring, plan: Option<&Plan>) -> Option<String> {
+    let plan = plan.filter(|_| job.point == Some(Point::Last))?;
+    let known = witness::furthest(&plan.fork).filter(|known| *known > plan.ends)?;
+    Some(format!(
+        "the media lead to LSN {}, and the keyring knows of log backups up to LSN {known}: the last ones are not among these media",
+        plan.ends
+    ))
 }
 
 /// Where a restore comes from.

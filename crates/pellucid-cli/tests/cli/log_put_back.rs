@@ -118,6 +118,27 @@ fn a_full_backup_of_what_was_put_back_is_the_first_of_a_new_chain() {
     facts(&place, "check app.db --against again.bak four.bak");
 }
 
+/// The last sets taken away leave media that are whole up to there.
+#[test]
+fn media_whose_end_was_cut_off_are_told_where_the_keyring_knows_more() {
+    let place = begun();
+    let restored = |media: &[&str], at: &str| {
+        let words = [&["restore"], media, &["--at", at, "--to", "new.db", "--replace"]].concat();
+        let said = place.pellucid(&words);
+        assert_eq!(said.code, 0, "{}", said.all());
+        said.all()
+    };
+    let whole = restored(&["full.bak", "one.bak", "two.bak"], "last");
+    assert!(!whole.contains("the keyring knows"), "{whole}");
+    let cut = restored(&["full.bak", "one.bak"], "last");
+    assert!(cut.contains("the keyring knows of log backups up to LSN"), "{cut}");
+    // Who asks for another point gets it, and no word of later ones.
+    let lsn = cut.split("Its last commit is LSN ").nth(1).unwrap();
+    let lsn = format!("lsn:{}", lsn.split(' ').next().unwrap());
+    let asked = restored(&["full.bak", "one.bak"], &lsn);
+    assert!(!asked.contains("the keyring knows"), "{asked}");
+}
+
 /// Nobody knows whether it was put back where its own witness is damaged. That of another database keeps nobody.
 #[test]
 fn a_damaged_witness_is_an_error_for_its_own_database_alone() {
