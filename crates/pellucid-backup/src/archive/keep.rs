@@ -7,9 +7,10 @@ use pellucid::hash::hex;
 use pellucid::lsn::Lsn;
 use pellucid::media::Kind;
 
+use super::merge::about;
 use super::names::{LogName, FULL};
 use super::run::News;
-use super::set::Owner;
+use super::set::{read_full, Owner};
 use super::ship::{time_of_full, Shipper};
 use crate::job::{open_family, JobError};
 
@@ -21,7 +22,7 @@ struct Full {
 
 impl Shipper {
     /// Removes, if a time is kept at all, what is older than the newest full backup before it: with that, every point within the
-    /// time can be had. Only what this archiver names so is counted on, and only that goes.
+    /// time can be had. Only what this archiver names so is counted on, once it was read whole, and only that goes.
     pub(super) fn remove_old(
         &self,
         owner: &Owner,
@@ -67,6 +68,18 @@ impl Shipper {
             if last <= place.first {
                 gone.insert((*text).clone());
                 ids.push(id);
+            }
+        }
+        if gone.is_empty() {
+            return Ok(());
+        }
+        // Nobody else vouches for it: its header is open to whoever can write the place, and a disk can damage it.
+        match read_full(&path, owner, base.seconds) {
+            Ok(whole) if whole == place => {}
+            Ok(_) => return Ok(()),
+            Err(error) => {
+                tell(News::Left { why: about(&path, &error) });
+                return Ok(());
             }
         }
         // The pointer first: a name without bytes would be an error for everybody.

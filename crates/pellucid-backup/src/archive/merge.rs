@@ -203,7 +203,8 @@ impl Shipper {
     }
 }
 
-fn about(path: &Path, error: &Error) -> String {
+/// Why a set is left alone.
+pub(super) fn about(path: &Path, error: &Error) -> String {
     use pellucid::shown::Shown;
     format!("`{}` stays as it is: {error}", path.shown())
 }

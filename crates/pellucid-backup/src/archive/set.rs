@@ -5,14 +5,14 @@ use std::path::Path;
 use pellucid::hash::hex;
 use pellucid::header::Header;
 use pellucid::lsn::Lsn;
-use pellucid::media::{ChainPlace, LogCommit, LogFacts};
+use pellucid::media::{ChainPlace, Kind, LogCommit, LogFacts};
 use pellucid::{Error, Result, Subject};
 use pellucid_host::DatabaseError;
 use pellucid_vfs::seal_request::{Credentials, Request};
 
 use crate::history::{files_of, History, Link, Origin, SetRecord};
 use crate::job::open_media;
-use crate::restore::{LogSet, Media, OpenSet, Signer};
+use crate::restore::{restore_pages, LogSet, Media, OpenSet, PageTarget, Signer};
 
 /// Whose sets are believed.
 #[derive(Debug, Clone)]
@@ -148,6 +148,46 @@ fn read_of(
         })?,
     }
     Ok(found)
+}
+
+/// Reads all of the full set at `path`, which was not begun before `seconds`, and returns its place in the chain: what is older goes when
+/// it is whole, and not before.
+///
+/// # Errors
+/// As [`read`]; [`Error::Corrupt`] if pages of it are missing or damaged.
+pub fn read_full(path: &Path, owner: &Owner, seconds: u64) -> Result<ChainPlace> {
+    let credentials = Credentials::gather(&Request::default())?;
+    let media = open_media(&[path.to_owned()])?;
+    let set = OpenSet::open(&media, 1, &credentials)?;
+    let header = set.header();
+    let place = header.version2.and_then(|own| own.chain);
+    let place = place.filter(|place| {
+        let is_own = place.fork == owner.fork && header.source == owner.header.file_id;
+        let is_of_then = header.begun / 1_000_000 >= seconds;
+        is_own && is_of_then && header.kind == Kind::Full && header.algorithm.is_some()
+    });
+    let is_signed = matches!(set.signer(), Signer::Certificate { .. });
+    let refused = |what: &str| Error::misuse(Subject::File(path.to_owned()), what.to_owned());
+    let place =
+        place.ok_or_else(|| refused("it is no full set of this chain of the time in its name"))?;
+    if owner.signer.is_some() && !is_signed {
+        return Err(refused("it is not signed, or its signature cannot be checked here"));
+    }
+    if let Some(page) = set.index().missing.first() {
+        return Err(refused(&format!("page {page} could not be read when it was backed up")));
+    }
+    restore_pages(&set, &Nowhere, 1, &mut |_| ())?;
+    set.prove()?;
+    Ok(place)
+}
+
+/// Pages are opened, and go nowhere.
+struct Nowhere;
+
+impl PageTarget for Nowhere {
+    fn write(&self, _: u32, _: &[u8]) -> Result<()> {
+        Ok(())
+    }
 }
 
 /// Writes a set into the history as this instance's own: it was put by a process that was killed before it could do that.

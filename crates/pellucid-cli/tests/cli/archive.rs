@@ -301,6 +301,24 @@ fn what_no_point_within_the_time_needs_goes_and_nothing_else() {
     with(&[]);
     assert_eq!((names(&place, "out", ".full").len(), names(&place, "out", ".log").len()), (2, 3));
     std::thread::sleep(Duration::from_millis(2100));
+    // A full backup that cannot be read whole lets nothing go: damaged, or another one under its name.
+    let folders = std::fs::read_dir(place.path("out")).unwrap().map(|entry| entry.unwrap().path());
+    let mut fulls: Vec<_> = folders
+        .flat_map(|folder| std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()))
+        .filter(|path| path.to_string_lossy().ends_with(".full"))
+        .collect();
+    fulls.sort();
+    let newest = std::fs::read(&fulls[1]).unwrap();
+    let mut damaged = newest.clone();
+    damaged[newest.len() * 3 / 4] ^= 1;
+    let cut = newest[..newest.len() * 3 / 4].to_vec();
+    for wrong in [damaged, cut, std::fs::read(&fulls[0]).unwrap()] {
+        std::fs::write(&fulls[1], wrong).unwrap();
+        place.pellucid(&[&to[..], &["--keep", "1s"]].concat());
+        let left = (names(&place, "out", ".full").len(), names(&place, "out", ".log").len());
+        assert_eq!(left, (2, 3));
+    }
+    std::fs::write(&fulls[1], newest).unwrap();
     // Of the last second nothing needs the first full backup, nor the logs behind it.
     let told = with(&["--keep", "1s"]);
     assert!(told.contains("3 sets removed"), "{told}");
