@@ -12,6 +12,7 @@ use serde_json::Value;
 fn lab(dir: &Path, line: &str) -> Output {
     Command::new(env!("CARGO_BIN_EXE_lab"))
         .arg("purchase")
+        .env("PELLUCID_FORMAT", "2")
         .args(line.split_whitespace())
         .args(["--vendors", "40", "--cards", "400", "--purchases", "2000"])
         .args(["--dir".as_ref(), dir.as_os_str()])
@@ -141,6 +142,31 @@ fn a_minimum_that_is_not_met_is_exit_1() {
     );
     assert_eq!(output.status.code(), Some(1));
     assert!(String::from_utf8_lossy(&output.stderr).contains("below 1000"));
+}
+
+#[test]
+fn sides_under_the_recovery_model_full_have_a_chain_and_an_archiver() {
+    let dir = tempfile::tempdir().unwrap();
+    let plan = "--processes 1 --mix 0/5/5 --sync NORMAL --seconds 0.2 --rounds 5";
+    let output = lab(dir.path(), &format!("--sides full,archived {plan}"));
+    let said = String::from_utf8_lossy(&output.stderr);
+    // Each run fails whose archiver ships nothing.
+    assert!(output.status.success(), "{said}");
+    let records = records(dir.path());
+    let sides = &of_kind(&records, "session")[0]["sides"];
+    assert_eq!((&sides[0]["side"], &sides[1]["side"]), (&"full".into(), &"archived".into()));
+    assert_eq!(of_kind(&records, "run").len(), 2 * 6);
+
+    let turns = lab(dir.path(), &format!("--sides full,archived {plan} --turn-ms 5"));
+    let said = String::from_utf8_lossy(&turns.stderr);
+    assert!(!turns.status.success() && said.contains("--turn-ms: an archiver works"), "{said}");
+    let elsewhere = Command::new(env!("CARGO_BIN_EXE_lab"))
+        .args(["opening", "--sides", "plain,full", "--dir"])
+        .arg(dir.path())
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&elsewhere.stderr);
+    assert!(!elsewhere.status.success() && said.contains("`lab purchase` alone"), "{said}");
 }
 
 #[test]

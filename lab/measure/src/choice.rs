@@ -6,14 +6,15 @@ use std::str::FromStr;
 use clap::{Args, ValueEnum};
 
 use crate::error::{Error, Result};
-use crate::side::{Cipher, Kind, Side};
+use crate::side::{Cipher, Kind, Recovery, Side};
 
 /// Options that say which sides a session compares.
 #[derive(Debug, Clone, Args)]
 pub struct SideOptions {
     /// What is compared, the first with each other: plain, again (plain once more, the control),
-    /// loaded (a plain database in a process with the extension), sealed, sealed=LIBPELLUCID.SO; and sqlcipher,
-    /// aegis, chacha20 in the lab that lab/peers/build.sh makes.
+    /// loaded (a plain database in a process with the extension), sealed, sealed=LIBPELLUCID.SO, full (sealed, under the
+    /// recovery model FULL), archived (the same beside `pellucid archive`); and sqlcipher, aegis, chacha20 in the lab that
+    /// lab/peers/build.sh makes.
     #[arg(long, value_name = "SIDE,..", value_delimiter = ',', default_value = "plain,sealed")]
     pub sides: Vec<SideChoice>,
     /// libpellucid.so of sides that name none; by default the one beside this program.
@@ -33,6 +34,10 @@ pub enum SideChoice {
     Loaded,
     /// With the extension that `--extension` names, or with this one.
     Sealed(Option<PathBuf>),
+    /// Sealed, and under the recovery model FULL.
+    Full,
+    /// The same, beside an archiver.
+    Archived,
     Sqlcipher,
     Ciphers(Cipher),
 }
@@ -84,12 +89,18 @@ impl SideOptions {
                 SideChoice::Ciphers(cipher) => {
                     (cipher.name().to_string(), Kind::Ciphers { cipher: *cipher, key_file })
                 }
-                SideChoice::Sealed(path) => {
+                SideChoice::Sealed(_) | SideChoice::Full | SideChoice::Archived => {
                     let algorithm = self.algorithm.name();
-                    let extension = extension(path.as_ref().or(self.extension.as_ref()))?;
+                    let (path, name) = match choice {
+                        SideChoice::Full => (None, "full"),
+                        SideChoice::Archived => (None, "archived"),
+                        SideChoice::Sealed(path) => (path.as_ref(), "sealed"),
+                        _ => (None, "sealed"),
+                    };
+                    let extension = extension(path.or(self.extension.as_ref()))?;
                     let name = match self.algorithm {
-                        Algorithm::Aes256 => "sealed".to_string(),
-                        _ => format!("sealed-{algorithm}"),
+                        Algorithm::Aes256 => name.to_string(),
+                        _ => format!("{name}-{algorithm}"),
                     };
                     (name, Kind::Sealed { extension, key_file, algorithm })
                 }
@@ -98,7 +109,12 @@ impl SideOptions {
             let taken = sides.iter().any(|side| side.name == name);
             let name = if taken { format!("{name}-{}", same + 1) } else { name };
             let library = library(&kind)?;
-            sides.push(Side { name, kind, library });
+            let recovery = match choice {
+                SideChoice::Full => Recovery::Full,
+                SideChoice::Archived => Recovery::Archived,
+                _ => Recovery::Simple,
+            };
+            sides.push(Side { name, kind, library, recovery });
         }
         Ok(sides)
     }
@@ -119,11 +135,13 @@ impl FromStr for SideChoice {
             None if text == "again" => Ok(Self::Again),
             None if text == "loaded" => Ok(Self::Loaded),
             None if text == "sealed" => Ok(Self::Sealed(None)),
+            None if text == "full" => Ok(Self::Full),
+            None if text == "archived" => Ok(Self::Archived),
             None if text == "sqlcipher" => Ok(Self::Sqlcipher),
             None if text == "aegis" => Ok(Self::Ciphers(Cipher::Aegis)),
             None if text == "chacha20" => Ok(Self::Ciphers(Cipher::Chacha20)),
             Some(("sealed", path)) if !path.is_empty() => Ok(Self::Sealed(Some(path.into()))),
-            _ => Err("not plain, again, loaded, sealed, sealed=FILE, sqlcipher, aegis or chacha20"
+            _ => Err("not plain, again, loaded, sealed, sealed=FILE, full, archived, sqlcipher, aegis or chacha20"
                 .into()),
         }
     }

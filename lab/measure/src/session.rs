@@ -18,8 +18,11 @@ use crate::common::Common;
 use crate::error::{Error, Result};
 use crate::interrupt;
 use crate::machine;
-use crate::side::{self, Side};
+use crate::side::{self, Recovery, Side};
 use crate::sink::{Record, Sink};
+
+/// The scenario whose databases may be under the recovery model FULL.
+const OF_RECOVERY_MODELS: &str = "purchase";
 
 /// Where a session takes place; its directory goes when it is dropped, or when a signal ends the lab.
 #[derive(Debug)]
@@ -70,6 +73,12 @@ impl Place {
         let dir = interrupt::directory("pellucid-lab-", &dir)?;
         let key_file = dir.path().join("key");
         let sides = common.sides.sides(&key_file)?;
+        let is_under_full = |side: &Side| side.recovery != Recovery::Simple;
+        if scenario != OF_RECOVERY_MODELS && sides.iter().any(is_under_full) {
+            return Err(Error::invalid(format!(
+                "{scenario}: sides full and archived are of `lab {OF_RECOVERY_MODELS}` alone"
+            )));
+        }
         let sink = Sink::open(&common.records(scenario), common.json)?;
         side::write_key_file(&key_file)?;
         let (common, progress) = (common.clone(), ProgressBar::hidden());

@@ -25,6 +25,19 @@ pub struct Side {
     pub kind: Kind,
     /// Directory of the `libsqlite3.so.0` that its workers run; `None`: the one that is built in.
     pub library: Option<PathBuf>,
+    pub recovery: Recovery,
+}
+
+/// What becomes of the commits of a side's databases before their log begins anew.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Recovery {
+    /// The recovery model SIMPLE, and all other databases: nothing.
+    #[default]
+    Simple,
+    /// The recovery model FULL: they are kept for a log backup, which nobody makes.
+    Full,
+    /// The same, and `pellucid archive` ships them every second.
+    Archived,
 }
 
 /// What the databases of a side are, and what opens them.
@@ -318,7 +331,7 @@ mod tests {
     use std::os::unix::fs::PermissionsExt;
 
     fn side(kind: Kind) -> Side {
-        Side { name: "side".into(), kind, library: None }
+        Side { name: "side".into(), kind, library: None, recovery: Recovery::Simple }
     }
 
     fn sealed(key_file: &str) -> Side {
@@ -332,7 +345,12 @@ mod tests {
         let extension = dir.path().join("libpellucid.so");
         std::fs::write(&extension, "library").unwrap();
         let kind = Kind::Sealed { extension, key_file: "/k".into(), algorithm: "AES_256".into() };
-        let side = Side { name: "sealed".into(), kind, library: Some(dir.path().join("plain")) };
+        let side = Side {
+            name: "sealed".into(),
+            kind,
+            library: Some(dir.path().join("plain")),
+            recovery: Recovery::Full,
+        };
         let record = serde_json::to_string(&side.describe().unwrap()).unwrap();
         assert!(record.contains("\"libpellucid.so\"") && record.contains("\"plain\""), "{record}");
         assert!(!record.contains('/'), "{record}");

@@ -4,13 +4,15 @@
 //! synced, and the machine writes what else waits, so that no run pays for it.
 
 use std::fs;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use pellucid_lab_measure::error::{Error, Result};
-use pellucid_lab_measure::files::{copy_whole, length, remove};
+use pellucid_lab_measure::files::{beside, copy_whole, length, remove};
 use pellucid_lab_measure::machine::dirty_kib;
-use pellucid_lab_measure::side::Side;
+use pellucid_lab_measure::program::{Program, Running};
+use pellucid_lab_measure::side::{Recovery, Side};
 use pellucid_lab_report::plan::Setting;
 use pellucid_lab_report::record::{Engine, SideDescription};
 
@@ -24,12 +26,23 @@ const QUIET_KIB: u64 = 1024;
 const LONGEST_SYNC: Duration = Duration::from_secs(10);
 /// After that, for what others write anew: a shared machine may never be quiet.
 const LONGEST_WAIT: Duration = Duration::from_millis(500);
+/// For the first commits of a run, which an archiver ships after a second.
+const LONGEST_SHIPPING: Duration = Duration::from_secs(10);
 const POLL: Duration = Duration::from_millis(5);
+
+/// The name of a copy.
+const RUN: &str = "run.db";
+/// Behind a database's name, its archive of logs.
+const LOGS: &str = "-log";
+/// What an instance remembers of log backups.
+const WITNESSES: &str = "keyring/witnesses";
 
 /// The template of one side.
 #[derive(Debug)]
 pub struct Fixture {
     pub side: Side,
+    /// Of a side under the recovery model FULL.
+    program: Option<Program>,
     pub setting: Setting,
     pub file_bytes: u64,
     pub page_size_bytes: u32,
@@ -44,6 +57,7 @@ impl Fixture {
     /// # Errors
     /// [`Error::Invalid`] if it is not; whatever else kept it from being made.
     pub fn prepare(side: Side, setting: Setting, seed: u64, dir: PathBuf) -> Result<Self> {
+        let program = Program::of(&side, &dir)?.filter(|_| side.recovery != Recovery::Simple);
         fs::create_dir(&dir).map_err(Error::io(dir.display().to_string()))?;
         let template = dir.join("template.db");
         let order = |task| Order { side: side.clone(), path: template.clone(), setting, task };
@@ -55,7 +69,19 @@ impl Fixture {
                     == (setting.size.purchases, setting.page_size_bytes) =>
             {
                 let file_bytes = length(&template)?;
-                Ok(Self { side, setting, file_bytes, page_size_bytes, engine, dir, template })
+                if let Some(program) = &program {
+                    begin_chain(program, &template)?;
+                }
+                Ok(Self {
+                    side,
+                    program,
+                    setting,
+                    file_bytes,
+                    page_size_bytes,
+                    engine,
+                    dir,
+                    template,
+                })
             }
             other => {
                 Err(Error::invalid(format!("{}: the new database answers {other:?}", side.name)))
@@ -86,10 +112,72 @@ impl Fixture {
     /// # Errors
     /// [`Error::Io`]
     pub fn copy(&self) -> Result<(PathBuf, u64)> {
-        let path = self.dir.join("run.db");
+        let path = self.dir.join(RUN);
         remove(&path)?;
         copy_whole(&self.template, &path)?;
+        if self.program.is_some() {
+            self.copy_archive(&path)?;
+        }
         Ok((path, settle()))
+    }
+
+    /// Gives the copy at `path` the template's archive of logs. What the instance and the place of the archiver know is of the run
+    /// before: to them the copy is a database that was put back.
+    fn copy_archive(&self, path: &Path) -> Result<()> {
+        let (from, to) = (beside(&self.template, LOGS), beside(path, LOGS));
+        for old in [&to, &self.dir.join(WITNESSES), &self.shipped()] {
+            match fs::remove_dir_all(old) {
+                Err(error) if error.kind() != ErrorKind::NotFound => {
+                    return Err(Error::io(old.display().to_string())(error));
+                }
+                _ => {}
+            }
+        }
+        let io = || Error::io(to.display().to_string());
+        for new in [&to, &self.shipped()] {
+            fs::create_dir(new).map_err(io())?;
+        }
+        for file in fs::read_dir(&from).map_err(io())? {
+            let name = file.map_err(io())?.file_name();
+            copy_whole(&from.join(&name), &to.join(&name))?;
+        }
+        Ok(())
+    }
+
+    /// Starts the archiver of a side that has one, for the copy at `path`.
+    ///
+    /// # Errors
+    /// [`Error::Io`]
+    pub fn archiver(&self, path: &Path) -> Result<Option<Running>> {
+        let archived = self.program.as_ref().filter(|_| self.side.recovery == Recovery::Archived);
+        let place = self.shipped();
+        let words = ["archive", "--every", "1s", "--to", &place.display().to_string()];
+        archived.map(|program| program.start(&words, path)).transpose()
+    }
+
+    /// Ends the archiver once it has shipped something.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] if it ended before, or ships nothing.
+    pub fn end(&self, archiver: Option<Running>) -> Result<()> {
+        let Some(mut running) = archiver else { return Ok(()) };
+        let has_shipped =
+            || fs::read_dir(self.shipped()).is_ok_and(|mut places| places.next().is_some());
+        wait_until(LONGEST_SHIPPING, has_shipped);
+        if running.has_ended()? {
+            running.end()?;
+            return Err(Error::invalid("the archiver ended by itself"));
+        }
+        drop(running);
+        match has_shipped() {
+            true => Ok(()),
+            false => Err(Error::invalid("the archiver shipped nothing")),
+        }
+    }
+
+    /// Where the archiver ships to.
+    fn shipped(&self) -> PathBuf {
+        self.dir.join("shipped")
     }
 
     /// Makes sure that the database of a finished run is sound and holds the purchases it started
@@ -113,6 +201,15 @@ impl Fixture {
             Order { side: self.side.clone(), path: path.into(), setting: self.setting, task };
         pool::single(&order, &self.dir)
     }
+}
+
+/// Puts the database under the recovery model FULL, whose chain begins with a full backup.
+fn begin_chain(program: &Program, database: &Path) -> Result<()> {
+    let (name, set) = (database.display().to_string(), database.with_extension("bak"));
+    program.run(&["recovery", &name], Path::new("full"))?;
+    let to = set.display().to_string();
+    program.run(&["backup", "--to", &to], database)?;
+    Ok(())
 }
 
 /// Has the machine write what waits, and says how much is left, in KiB.

@@ -10,7 +10,7 @@ use pellucid_lab_measure::histogram::Histogram;
 use pellucid_lab_measure::machine::Load;
 use pellucid_lab_measure::random::Random;
 use pellucid_lab_measure::session::{Conditions, Place};
-use pellucid_lab_measure::side::Side;
+use pellucid_lab_measure::side::{Recovery, Side};
 use pellucid_lab_measure::sink::Record;
 use pellucid_lab_report::plan::{Cell, Operation, Setting};
 use pellucid_lab_report::record::{CellResult, Limit, Run};
@@ -198,9 +198,11 @@ impl Workload {
         let fixture = &self.fixtures[turn.side];
         let (path, dirty_kib) = fixture.copy()?;
         let orders = self.orders(cell, turn, &path, None);
+        let archiver = fixture.archiver(&path)?;
         let mut load = Load::begin();
         let reports = pool::together(&orders, fixture.home(), || load = Load::begin())?;
         let load = load.end();
+        fixture.end(archiver)?;
         let ran = ran(reports)?;
         let wall_s = match self.limit {
             Limit::Seconds(seconds) => seconds,
@@ -222,6 +224,10 @@ impl Workload {
         seconds: f64,
         turn_s: f64,
     ) -> Result<Vec<(Run, Histogram)>> {
+        let is_archived = |fixture: &Fixture| fixture.side.recovery == Recovery::Archived;
+        if self.fixtures.iter().any(is_archived) {
+            return Err(Error::invalid("--turn-ms: an archiver works in the turns of others, too"));
+        }
         let mut copies = Vec::new();
         for fixture in &self.fixtures {
             copies.push(fixture.copy()?);

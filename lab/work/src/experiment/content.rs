@@ -5,7 +5,7 @@ use std::path::Path;
 use pellucid_lab_measure::error::{Error, Result};
 use pellucid_lab_measure::files::{copy_whole, holds};
 use pellucid_lab_measure::program::Program;
-use pellucid_lab_measure::side::{Kind, Side};
+use pellucid_lab_measure::side::{Kind, Recovery, Side};
 use pellucid_lab_report::plan;
 use pellucid_lab_report::record::Engine;
 
@@ -37,7 +37,8 @@ pub fn fill_world(path: &Path, bytes: u64, seed: u64, home: &Path) -> Result<Con
 }
 
 fn ordered(path: &Path, task: Task, home: &Path) -> Result<Content> {
-    let side = Side { name: "plain".into(), kind: Kind::Plain, library: None };
+    let side =
+        Side { name: "plain".into(), kind: Kind::Plain, library: None, recovery: Recovery::Simple };
     let order = Order { side, path: path.into(), setting: plan::STANDARD, task };
     match pool::single(&order, home)? {
         Report::Rows { rows, engine } => Ok(Content { rows, engine }),

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use pellucid_lab_measure::choice::extension;
 use pellucid_lab_measure::error::{Error, Result};
-use pellucid_lab_measure::side::{Kind, Side};
+use pellucid_lab_measure::side::{Kind, Recovery, Side};
 use pellucid_lab_report::plan;
 
 use super::options::ControlOptions;
@@ -28,7 +28,7 @@ pub fn write(options: &ControlOptions) -> Result<bool> {
             algorithm: "AES_256".into(),
         },
     };
-    let side = Side { name: kind.name().into(), kind, library: None };
+    let side = Side { name: kind.name().into(), kind, library: None, recovery: Recovery::Simple };
     let change = Change {
         finished: options.stop.then_some(true),
         mix: options.mix,

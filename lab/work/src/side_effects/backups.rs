@@ -218,12 +218,13 @@ impl Sources {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use pellucid_lab_measure::side::Recovery;
 
     #[test]
     fn a_plain_source_is_backed_up_in_clear_and_a_sealed_one_under_its_key() {
         let program = Program::bare(Path::new("/p"), Path::new("/h"), &[]);
         let words = |kind| {
-            let side = Side { name: "x".into(), kind, library: None };
+            let side = Side { name: "x".into(), kind, library: None, recovery: Recovery::Simple };
             let paths = [Path::new("/a.db"), Path::new("/b.bak")];
             let recipe = recipe(&program, &side, "zstd", Path::new("/h"), paths);
             recipe.pipelines[0].steps[0].words.join(" ")
