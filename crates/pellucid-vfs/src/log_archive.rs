@@ -9,10 +9,11 @@
 mod changed;
 mod header;
 mod marks;
+mod past_cache;
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
-use std::io::{self, Read, Write};
+use std::io::{self, Read};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
@@ -34,7 +35,10 @@ use pellucid_host::folder::{give, name_of, Folder};
 use pellucid_host::patience::Patience;
 
 pub use header::keep_header;
+use past_cache::PastCache;
 
+/// Bytes of frames that are copied at a time: they stay in the processor's cache meanwhile.
+const PIECE_BYTES: usize = 256 << 10;
 /// The name behind the database's.
 const SUFFIX: &str = "-log";
 const STATE: &str = "state";
@@ -335,8 +339,8 @@ impl Locked<'_> {
         Ok(written)
     }
 
-    /// Keeps frames of `frame_bytes`: `read` fills the buffer with some of them, one after the other, until it leaves it empty. Their
-    /// number and their tails come into the head. They are on disk with their name when this returns, and count when the state says so.
+    /// Keeps `count` frames of `frame_bytes`: `read` gets a buffer for some of them, and the number of the first one, one piece after
+    /// the other. Their tails come into the head. They are on disk with their name when this returns, and count when the state says so.
     ///
     /// # Errors
     /// [`Error::Io`]; those of `read`.
@@ -344,27 +348,28 @@ impl Locked<'_> {
         &self,
         segment: &Segment,
         keys: &ContainerKeys,
-        frame_bytes: usize,
-        mut read: impl FnMut(&mut Vec<u8>) -> Result<()>,
+        (frame_bytes, count): (usize, u32),
+        mut read: impl FnMut(&mut [u8], u32) -> Result<()>,
     ) -> Result<()> {
         let name = segment.file_name();
         let io = |error| Error::io(Subject::File(self.archive.path.join(&name)), error);
         self.put(&name, |file| {
-            let mut file = file;
-            file.write_all(&[0; SEGMENT_HEAD_BYTES]).map_err(io)?;
-            let (mut frames, mut count, mut tails) = (Vec::new(), 0, Sha256::new());
-            loop {
-                frames.clear();
-                read(&mut frames)?;
-                if frames.is_empty() {
-                    break;
-                }
-                for frame in frames.chunks_exact(frame_bytes) {
-                    tails.update(&frame[frame_bytes - TAIL_BYTES..]);
-                    count += 1;
-                }
-                file.write_all(&frames).map_err(io)?;
+            let most = (PIECE_BYTES / frame_bytes).max(1);
+            let mut out = PastCache::new(file, most * frame_bytes);
+            out.append(SEGMENT_HEAD_BYTES, io, |_| Ok(()))?;
+            let (mut done, mut tails) = (0, Sha256::new());
+            while done < count {
+                let some = most.min((count - done) as usize);
+                out.append(some * frame_bytes, io, |frames| {
+                    read(frames, segment.first + done)?;
+                    for frame in frames.chunks_exact(frame_bytes) {
+                        tails.update(&frame[frame_bytes - TAIL_BYTES..]);
+                    }
+                    Ok(())
+                })?;
+                done += some as u32;
             }
+            out.end().map_err(io)?;
             let head = Segment { count, tails: tails.finish(), ..*segment };
             file.write_all_at(&head.encode(keys.header_key()), 0).map_err(io)
         })
@@ -407,30 +412,23 @@ impl Locked<'_> {
         let (segment, file) = self.archive.open_segment(name, keys)?;
         let run = Run::of(&segment.header, Version::Second);
         let (mut unit, mut frame) = (vec![0; frame_bytes], vec![0; frame_bytes]);
-        let (mut next, mut tails) = (0, Some(Sha256::new()));
-        self.keep(&segment, keys, frame_bytes, |sealed| {
-            if next == segment.count {
-                let found = tails.take().map(Sha256::finish);
-                return if found == Some(segment.tails) {
-                    Ok(())
-                } else {
-                    Err(other_frames(&segment))
-                };
-            }
-            let at = SEGMENT_HEAD_BYTES as u64 + u64::from(next) * frame_bytes as u64;
-            file.read_exact_at(&mut unit, at).map_err(|error| self.archive.io(error))?;
-            if let Some(tails) = &mut tails {
+        let (mut tails, last) = (Sha256::new(), segment.first + segment.count - 1);
+        self.keep(&segment, keys, (frame_bytes, segment.count), |pieces, first| {
+            for (number, sealed) in (first..).zip(pieces.chunks_exact_mut(frame_bytes)) {
+                let at = u64::from(number - segment.first) * frame_bytes as u64;
+                file.read_exact_at(&mut unit, SEGMENT_HEAD_BYTES as u64 + at)
+                    .map_err(|error| self.archive.io(error))?;
                 tails.update(&unit[frame_bytes - TAIL_BYTES..]);
+                open_frame(keys, &run, number, &unit, &mut frame)?;
+                let stamp = Stamp::of(&unit);
+                if stamp.mark_follows {
+                    self.renew_mark((&run, stamp), number, keys)?;
+                }
+                seal_frame(keys, &mut SystemNonces, (&run, stamp), number, &frame, sealed)?;
+                if number == last && tails.clone().finish() != segment.tails {
+                    return Err(other_frames(&segment));
+                }
             }
-            let number = segment.first + next;
-            open_frame(keys, &run, number, &unit, &mut frame)?;
-            let stamp = Stamp::of(&unit);
-            if stamp.mark_follows {
-                self.renew_mark((&run, stamp), number, keys)?;
-            }
-            sealed.resize(frame_bytes, 0);
-            seal_frame(keys, &mut SystemNonces, (&run, stamp), number, &frame, sealed)?;
-            next += 1;
             Ok(())
         })
     }

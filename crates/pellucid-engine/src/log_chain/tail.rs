@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use pellucid::header::Header;
 use pellucid::keys::ContainerKeys;
-use pellucid::log_archive::{check_header, ArchiveState, LogRun, Segment};
+use pellucid::log_archive::{check_header, ArchiveState, LogRun};
 use pellucid::shown::Shown;
 use pellucid::unit::TAIL_BYTES;
 use pellucid::wal::{
@@ -32,9 +32,6 @@ use pellucid_vfs::seal_request::Credentials;
 use pellucid_vfs::{witness, ReadEnd};
 
 use super::{KeptLog, PATIENCE};
-
-/// Bytes that are copied with one call.
-const PIECE_BYTES: usize = 1 << 20;
 
 /// The commits that no log backup has, of a database whose file is not looked at.
 #[derive(Debug)]
@@ -248,27 +245,10 @@ impl<'a> Log<'a> {
         state: &ArchiveState,
         last: u32,
     ) -> Result<()> {
-        let run = &state.live;
         file.sync_data().map_err(|error| io(&self.path, error))?;
-        let segment = Segment {
-            file_id: state.file_id,
-            fork: state.fork,
-            epoch: run.epoch,
-            first: run.kept + 1,
-            behind: run.lsn(run.kept),
-            header: *start,
-            count: 0,
-            tails: [0; 32],
-        };
-        let (mut kept, most) = (run.kept, (PIECE_BYTES / self.frame_bytes).max(1));
-        locked.keep(&segment, self.keys, self.frame_bytes, |frames| {
-            let count = most.min((last - kept) as usize);
-            if count > 0 {
-                frames.resize(count * self.frame_bytes, 0);
-                self.read_all(file, frames, kept + 1, 0)?;
-                kept += count as u32;
-            }
-            Ok(())
+        let (segment, count) = (state.segment(*start), last - state.live.kept);
+        locked.keep(&segment, self.keys, (self.frame_bytes, count), |frames, first| {
+            self.read_all(file, frames, first, 0)
         })
     }
 

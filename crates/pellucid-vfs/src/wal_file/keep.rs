@@ -9,7 +9,7 @@ use std::path::Path;
 use std::sync::OnceLock;
 use std::time::Duration;
 
-use pellucid::log_archive::{ArchiveState, LogRun, Segment};
+use pellucid::log_archive::{ArchiveState, LogRun};
 use pellucid::log_sector::LogSector;
 use pellucid::lsn::Lsn;
 use pellucid::unit::TAIL_BYTES;
@@ -29,11 +29,9 @@ use crate::lower::ReadEnd;
 const PATIENCE: Duration = Duration::from_secs(5);
 /// How long a checkpoint that must end with an empty log does: writers wait for it.
 const PATIENCE_OF_CHECKPOINT: Duration = Duration::from_millis(40);
-/// Bytes of the log that are copied with one call: they stay in the processor's cache meanwhile.
-const PIECE_BYTES: usize = 256 << 10;
-/// How large the log may grow before its frames are copied into the archive: 16 MiB. A larger one falls out of the processor's cache, a
+/// How large the log may grow before its frames are copied into the archive: 8 MiB. A larger one falls out of the processor's cache, a
 /// smaller one has more syncs (docs/design/speed.md).
-const LIMIT_BYTES: u64 = 16 << 20;
+const LIMIT_BYTES: u64 = 8 << 20;
 const LIMIT: &str = "PELLUCID_LOG_LIMIT";
 
 /// What is answered to whoever is about to begin the log anew.
@@ -465,33 +463,17 @@ impl WalFile {
         header: &[u8; HEADER_BYTES],
         last: u32,
     ) -> Result<()> {
-        let run = &state.live;
         locked.archive().remove_unfinished();
         self.lower.sync(ffi::SYNC_NORMAL).map_err(io_error)?;
-        let segment = Segment {
-            file_id: state.file_id,
-            fork: state.fork,
-            epoch: run.epoch,
-            first: run.kept + 1,
-            behind: run.lsn(run.kept),
-            header: *header,
-            count: 0,
-            tails: [0; 32],
-        };
-        let (mut kept, frame_bytes) = (run.kept, self.frame_bytes());
-        let most = (PIECE_BYTES / frame_bytes).max(1);
-        locked.keep(&segment, &*self.keys_to_keep()?, frame_bytes, |frames| {
-            let count = most.min((last - kept) as usize);
-            if count == 0 {
-                return Ok(());
+        let (segment, count) = (state.segment(*header), last - state.live.kept);
+        let sizes = (self.frame_bytes(), count);
+        locked.keep(&segment, &*self.keys_to_keep()?, sizes, |frames, first| {
+            match self.lower.read(frames, self.offset(first)).map_err(io_error)? {
+                ReadEnd::Short => {
+                    Err(Error::corrupt(Subject::Frame(last), "the log ends before it"))
+                }
+                ReadEnd::Full => Ok(()),
             }
-            frames.resize(count * frame_bytes, 0);
-            let read = self.lower.read(frames, self.offset(kept + 1)).map_err(io_error)?;
-            if read == ReadEnd::Short {
-                return Err(Error::corrupt(Subject::Frame(last), "the log ends before it"));
-            }
-            kept += count as u32;
-            Ok(())
         })
     }
 
@@ -626,7 +608,7 @@ fn limit() -> u64 {
         };
         said.to_str().and_then(|said| said.parse().ok()).unwrap_or_else(|| {
             let line =
-                "says no number of bytes: the log grows to 16777216 before its frames are copied";
+                "says no number of bytes: the log grows to 8388608 before its frames are copied";
             note(ffi::MISUSE, Path::new(LIMIT), line);
             LIMIT_BYTES
         })

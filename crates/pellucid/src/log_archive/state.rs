@@ -6,6 +6,9 @@ use crate::flags::check_zeros;
 use crate::keys::HeaderKey;
 use crate::lsn::Lsn;
 use crate::unit::TAIL_BYTES;
+use crate::wal::HEADER_BYTES;
+
+use super::Segment;
 
 /// Bytes of a sector.
 pub const ARCHIVE_SECTOR_BYTES: usize = 512;
@@ -115,6 +118,21 @@ impl ArchiveState {
         let behind = run.lsn(run.kept);
         self.live = LogRun { salts, epoch: self.highest, first: 1, behind, ..LogRun::default() };
         self.has_ended = false;
+    }
+
+    /// The head of the frames behind what is kept of the live run, in a log with this header. They are not counted yet.
+    pub fn segment(&self, header: [u8; HEADER_BYTES]) -> Segment {
+        let run = &self.live;
+        Segment {
+            file_id: self.file_id,
+            fork: self.fork,
+            epoch: run.epoch,
+            first: run.kept + 1,
+            behind: run.lsn(run.kept),
+            header,
+            count: 0,
+            tails: [0; 32],
+        }
     }
 
     /// Notes that commits behind `at` are missing: the live run goes on behind nothing.
