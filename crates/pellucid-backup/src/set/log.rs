@@ -95,12 +95,14 @@ fn read_versions(
     loop {
         let list = source.versions().get(next..).unwrap_or_default();
         let list = list.get(..of_chunk).unwrap_or(list);
-        let Some((first_page, _)) = list.first().copied() else { return Ok(()) };
+        if list.is_empty() {
+            return Ok(());
+        }
         let Some(mut slot) = pool.take() else { return Ok(()) };
         let count = list.len();
         slot.order = order;
-        slot.first_page = first_page;
-        slot.pages = count as u32;
+        slot.numbers.clear();
+        slot.numbers.extend(list.iter().map(|(page, _)| *page));
         slot.content.clear();
         for (page, commit) in list {
             slot.content.extend_from_slice(&page.to_be_bytes());

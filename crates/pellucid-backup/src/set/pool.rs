@@ -9,12 +9,12 @@ use pellucid::media::{ChunkPrefix, PREFIX_BYTES};
 pub struct Slot {
     /// Its place in the order of the database.
     pub order: u64,
-    /// Its first page.
-    pub first_page: u32,
-    /// How many pages were read.
-    pub pages: u32,
-    /// The pages.
+    /// The pages that were read, ascending; of a log set the page of each version.
+    pub numbers: Vec<u32>,
+    /// Their content.
     pub content: Vec<u8>,
+    /// Of a differential: the numbers of the pages that are stored, then these pages.
+    pub listed: Vec<u8>,
     /// What is stored of them; empty if nothing is.
     pub body: Vec<u8>,
     /// The hashes of the pages.

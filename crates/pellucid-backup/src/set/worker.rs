@@ -60,23 +60,27 @@ fn make(
             }
             (ChunkKind::Pages, slot.content.len() / page_bytes)
         }
-        Content::Changed(base) => match keep_changed(base, slot, page_bytes) {
+        Content::Changed(base) => match list_changed(base, slot, page_bytes) {
             0 => return Ok(()),
             changed => (ChunkKind::ListedPages, changed),
         },
-        Content::Log => (ChunkKind::LogPages, slot.pages as usize),
+        Content::Log => (ChunkKind::LogPages, slot.numbers.len()),
     };
     let cut = set.header.sealed_source && set.header.compression != Compression::None;
-    let without_tails = cut && cut_tails(kind, &mut slot.content, pages, page_bytes);
-    let stored = compressor.compress(&slot.content, &mut slot.body)?;
+    let content = match kind {
+        ChunkKind::ListedPages => &mut slot.listed,
+        _ => &mut slot.content,
+    };
+    let without_tails = cut && cut_tails(kind, content, pages, page_bytes);
+    let stored = compressor.compress(content, &mut slot.body)?;
     let mut prefix = ChunkPrefix {
         kind,
         stored,
         without_tails,
         number: slot.order,
-        first_page: slot.first_page,
+        first_page: slot.numbers.first().copied().unwrap_or(0),
         pages: pages as u32,
-        content_bytes: slot.content.len() as u32,
+        content_bytes: content.len() as u32,
         stored_bytes: 0,
     };
     let bytes = prefix.seal(set.keys, &mut slot.body)?;
@@ -84,28 +88,24 @@ fn make(
     Ok(())
 }
 
-/// Leaves the numbers of the pages that differ from the base, then these pages. Says how many.
-fn keep_changed(base: &Base, slot: &mut Slot, page_bytes: usize) -> usize {
-    let (mut list, mut pages) = (Vec::new(), Vec::new());
-    for (number, page) in (slot.first_page..).zip(slot.content.chunks_exact(page_bytes)) {
-        if !base.may_differ(number) {
-            continue;
-        }
-        let at = (number as usize - 1) * PAGE_HASH_BYTES;
-        let same = base
-            .hashes
-            .get(at..at + PAGE_HASH_BYTES)
-            .is_some_and(|known| *known == page_hash(&base.page_hash_key, page));
-        if !same {
-            list.extend_from_slice(&number.to_be_bytes());
-            pages.extend_from_slice(page);
-        }
+/// Lists the pages that differ from the base: their numbers, then these pages. Says how many.
+fn list_changed(base: &Base, slot: &mut Slot, page_bytes: usize) -> usize {
+    let mut pages = slot.content.chunks_exact(page_bytes);
+    let differs = |number: &u32| {
+        let at = (*number as usize - 1) * PAGE_HASH_BYTES;
+        let known = base.hashes.get(at..at + PAGE_HASH_BYTES);
+        let found = pages.next().map(|page| page_hash(&base.page_hash_key, page));
+        known.zip(found).is_none_or(|(known, found)| *known != found)
+    };
+    let is_listed: Vec<bool> = slot.numbers.iter().map(differs).collect();
+    let mut listed = is_listed.iter();
+    slot.numbers.retain(|_| listed.next() == Some(&true));
+    slot.listed.clear();
+    for number in &slot.numbers {
+        slot.listed.extend_from_slice(&number.to_be_bytes());
     }
-    let changed = list.len() / 4;
-    if let Some(first) = list.first_chunk::<4>() {
-        slot.first_page = u32::from_be_bytes(*first);
+    for (page, _) in slot.content.chunks_exact(page_bytes).zip(is_listed).filter(|(_, is)| *is) {
+        slot.listed.extend_from_slice(page);
     }
-    list.append(&mut pages);
-    slot.content = list;
-    changed
+    slot.numbers.len()
 }

@@ -222,7 +222,8 @@ pub(super) fn begin<'a>(
 /// Pages that could not be read, each with its error.
 pub(super) type Missing = Vec<(u32, Error)>;
 
-/// Reads all pages in order, a chunk at a time. `go_on` says whether there is a point in it.
+/// Reads all pages in order that may differ from the base, as many at a time as a chunk has. `go_on` gets the last page that was come
+/// to, and says whether there is a point in more.
 fn read_pages(
     source: &mut dyn PageSource,
     (set, base): (&NewSet<'_>, Option<&Base>),
@@ -232,63 +233,50 @@ fn read_pages(
     go_on: &mut dyn FnMut(u32) -> bool,
 ) -> Result<Missing> {
     let may_differ = |page: &u32| base.is_none_or(|base| base.may_differ(*page));
-    let (pages, of_chunk) = (set.header.pages, set.header.chunk_pages);
+    let (pages, of_chunk) = (set.header.pages, set.header.chunk_pages as usize);
     let page_bytes = set.header.page_size as usize;
-    let mut missing = Vec::new();
-    let mut order = 0;
-    let mut next = 1;
-    while next <= pages {
-        let count = of_chunk.min(pages - next + 1);
-        if (next..=next + (count - 1)).any(|page| may_differ(&page)) {
-            let Some(mut slot) = pool.take() else { break };
-            slot.order = order;
-            slot.first_page = next;
-            slot.pages = count;
-            slot.content.resize(count as usize * page_bytes, 0);
-            let read = read_chunk(source, next, &mut slot.content, page_bytes, &may_differ);
-            if let Err(error) = read {
-                if !options.continue_after_error {
-                    return Err(error);
-                }
-                let each = (next..).zip(slot.content.chunks_exact_mut(page_bytes));
-                for (number, page) in each.filter(|(number, _)| may_differ(number)) {
-                    if let Err(error) = source.read(number, page) {
-                        page.fill(0);
-                        missing.push((number, error));
-                    }
+    let (mut missing, mut order) = (Vec::new(), 0);
+    let mut left = (1..=pages).filter(may_differ).peekable();
+    while left.peek().is_some() {
+        let Some(mut slot) = pool.take() else { break };
+        slot.order = order;
+        slot.numbers.clear();
+        slot.numbers.extend(left.by_ref().take(of_chunk));
+        slot.content.resize(slot.numbers.len() * page_bytes, 0);
+        if let Err(error) = read_runs(source, &slot.numbers, &mut slot.content, page_bytes) {
+            if !options.continue_after_error {
+                return Err(error);
+            }
+            for (number, page) in slot.numbers.iter().zip(slot.content.chunks_exact_mut(page_bytes))
+            {
+                if let Err(error) = source.read(*number, page) {
+                    page.fill(0);
+                    missing.push((*number, error));
                 }
             }
-            if work.send(slot).is_err() {
-                break;
-            }
-            order += 1;
         }
-        // Not `next + count`: the last page may have the last number there is.
-        match next.checked_add(count) {
-            Some(following) if go_on(next + count - 1) => next = following,
-            _ => break,
+        let last = slot.numbers.last().copied().unwrap_or(pages);
+        if work.send(slot).is_err() || !go_on(last) {
+            return Ok(missing);
         }
+        order += 1;
     }
+    go_on(pages);
     Ok(missing)
 }
 
-/// Reads those pages of a chunk that are asked for, as many as follow one another with one call.
-fn read_chunk(
+/// Reads pages, as many as follow one another with one call.
+fn read_runs(
     source: &mut dyn PageSource,
-    first: u32,
+    numbers: &[u32],
     content: &mut [u8],
     page_bytes: usize,
-    is_asked_for: &dyn Fn(&u32) -> bool,
 ) -> Result<()> {
-    let count = (content.len() / page_bytes) as u32;
-    let mut at = 0;
-    while at < count {
-        let run = (at..count).take_while(|at| is_asked_for(&(first + at))).count();
-        if run > 0 {
-            let from = at as usize * page_bytes;
-            source.read(first + at, &mut content[from..from + run * page_bytes])?;
-        }
-        at += run as u32 + 1;
+    let mut rest = content;
+    for run in numbers.chunk_by(|number, next| number + 1 == *next) {
+        let (pages, behind) = rest.split_at_mut(run.len() * page_bytes);
+        source.read(run[0], pages)?;
+        rest = behind;
     }
     Ok(())
 }
