@@ -1,6 +1,7 @@
 //! Restore: a database made from backup sets.
 
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use pellucid::clock::now_micros;
@@ -181,7 +182,7 @@ pub fn restore(
             )?;
             let file = whole(target.file())?;
             chain.fill(&target, job.workers, progress).map_err(|error| from.about(job, error))?;
-            from.apply(&logs, &target, (header.page_size, header.pages, pages))?;
+            from.apply(&logs, (&target, job.workers), (header.page_size, header.pages, pages))?;
             target.finish(pages)?;
             place.record(false)?;
             place.install(file, header.page_size, Some(&keys), &expected, job.timeout)?;
@@ -194,7 +195,7 @@ pub fn restore(
             let target = PlainTarget::create_unfinished(&place.folder, &beside, header.page_size)?;
             let file = whole(target.file())?;
             chain.fill(&target, job.workers, progress).map_err(|error| from.about(job, error))?;
-            from.apply(&logs, &target, (header.page_size, header.pages, pages))?;
+            from.apply(&logs, (&target, job.workers), (header.page_size, header.pages, pages))?;
             assert_database(target.file(), pages)?;
             target.finish(pages)?;
             place.install(file, header.page_size, None, &expected, job.timeout)?;
@@ -360,28 +361,29 @@ impl From {
     fn apply(
         &self,
         logs: &[(OpenSet<'_>, usize)],
-        target: &dyn PageTarget,
+        (target, workers): (&dyn PageTarget, usize),
         (page_size, had, pages): (u32, u32, u32),
     ) -> Result<()> {
-        let mut new = vec![false; pages.saturating_sub(had) as usize];
+        let new: Vec<_> = (had..pages).map(|_| AtomicBool::new(false)).collect();
         let spots = self.plan.iter().flat_map(|plan| &plan.logs);
         for ((set, commits), (spot, _)) in logs.iter().zip(spots) {
             let about = |error| self.library.about(spot.media, error);
             let log = LogSet::open(set).map_err(about)?;
-            let mut each = |number: u32, page: &[u8]| {
+            let write = |number: u32, page: &[u8]| {
                 if number > pages {
                     return Ok(());
                 }
                 let at = number.checked_sub(had + 1);
-                if let Some(new) = at.and_then(|at| new.get_mut(at as usize)) {
-                    *new = true;
+                if let Some(new) = at.and_then(|at| new.get(at as usize)) {
+                    new.store(true, Ordering::Relaxed);
                 }
                 target.write(number, page)
             };
-            log.apply(*commits, &mut each).map_err(about)?;
+            log.apply_on(workers, *commits, &write).map_err(about)?;
         }
         let zeros = vec![0; page_size as usize];
-        let gaps = (had + 1..=pages).zip(new).filter(|(_, is_there)| !is_there);
+        let gaps =
+            (had + 1..=pages).zip(new).filter(|(_, is_there)| !is_there.load(Ordering::Relaxed));
         gaps.map(|(number, _)| number).try_for_each(|number| target.write(number, &zeros))
     }
 

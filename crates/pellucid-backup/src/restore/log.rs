@@ -5,6 +5,7 @@ use pellucid::media::{check_commits, ChunkKind, ChunkPrefix, Kind, LogCommit, VE
 
 use super::open::{Content, OpenSet};
 
+mod apply;
 #[cfg(test)]
 mod tests;
 
@@ -72,12 +73,7 @@ impl<'s, 'a> LogSet<'s, 'a> {
         commits: usize,
         each: &mut dyn FnMut(u32, &[u8]) -> Result<()>,
     ) -> Result<()> {
-        if commits > self.commits.len() {
-            return Err(Error::misuse(
-                Subject::BackupSet(self.set.header().position),
-                format!("it has {} commits, not {commits}", self.commits.len()),
-            ));
-        }
+        self.assert_has(commits)?;
         let mut held = Held::default();
         self.versions(&mut |at, commit, page| {
             if held.page != at {
@@ -132,6 +128,16 @@ impl<'s, 'a> LogSet<'s, 'a> {
     /// As [`LogSet::open`].
     pub fn verify(&self) -> Result<()> {
         self.apply(self.commits.len(), &mut |_, _| Ok(()))
+    }
+
+    fn assert_has(&self, commits: usize) -> Result<()> {
+        if commits <= self.commits.len() {
+            return Ok(());
+        }
+        Err(Error::misuse(
+            Subject::BackupSet(self.set.header().position),
+            format!("it has {} commits, not {commits}", self.commits.len()),
+        ))
     }
 
     /// The list in a chunk, and its pages.

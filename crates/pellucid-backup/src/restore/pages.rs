@@ -32,6 +32,32 @@ pub fn restore_pages(
     // Nothing of the set that is damaged goes by unseen, although these are for differentials.
     set.verify_page_hashes()?;
     set.verify_padding()?;
+    let chunks = &set.index().chunks;
+    let restored = on_threads(
+        workers,
+        chunks.len(),
+        &|at, content| {
+            let Some(entry) = chunks.get(at) else { return Ok(0) };
+            let prefix = set.read(entry, content)?;
+            write(set, &prefix, &content.bytes, target).map(|()| entry.pages)
+        },
+        progress,
+    );
+    // What was written is what was signed, or the target is good for nothing.
+    restored.and_then(|()| set.prove())
+}
+
+/// Does `each` for the numbers below `count`, on several threads, each with its room for a chunk. `progress` is told the sum of what it
+/// has returned, now and then.
+///
+/// # Errors
+/// The first one of `each`; no other number is begun then.
+pub(super) fn on_threads(
+    workers: usize,
+    count: usize,
+    each: &(dyn Fn(usize, &mut Content) -> Result<u32> + Sync),
+    progress: &mut dyn FnMut(u32),
+) -> Result<()> {
     let next = AtomicUsize::new(0);
     let stop = AtomicBool::new(false);
     let failed: Mutex<Option<Error>> = Mutex::new(None);
@@ -40,17 +66,18 @@ pub fn restore_pages(
         let mut content = Content::default();
         while !stop.load(Ordering::Relaxed) {
             let at = next.fetch_add(1, Ordering::Relaxed);
-            let Some(entry) = set.index().chunks.get(at) else { return };
-            let done = set
-                .read(entry, &mut content)
-                .and_then(|prefix| write(set, &prefix, &content.bytes, target));
-            if let Err(error) = done {
-                stop.store(true, Ordering::Relaxed);
-                failed.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
+            if at >= count {
                 return;
             }
-            // The receiver is there until all workers are gone.
-            let _ = written.send(entry.pages);
+            match each(at, &mut content) {
+                // The receiver is there until all workers are gone.
+                Ok(pages) => drop(written.send(pages)),
+                Err(error) => {
+                    stop.store(true, Ordering::Relaxed);
+                    failed.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
+                    return;
+                }
+            }
         }
     };
     let work = &work;
@@ -69,11 +96,7 @@ pub fn restore_pages(
             progress(pages);
         }
     });
-    match failed.into_inner().unwrap_or_else(PoisonError::into_inner) {
-        Some(error) => Err(error),
-        // What was written is what was signed, or the target is good for nothing.
-        None => set.prove(),
-    }
+    failed.into_inner().unwrap_or_else(PoisonError::into_inner).map_or(Ok(()), Err)
 }
 
 fn thread_error(error: std::io::Error) -> Error {

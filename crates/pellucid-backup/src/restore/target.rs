@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::Arc;
 
 use pellucid::error::{Error, Result, Subject};
@@ -33,7 +34,12 @@ pub struct SealedTarget {
     path: PathBuf,
     header: Header,
     keys: Arc<ContainerKeys>,
+    /// Pages that were sealed, each as often as it was.
+    sealed: AtomicU64,
 }
+
+/// Bytes of one write: the kernel caches a file in pieces as large as its writes, and each later write of a page costs more in a larger one.
+const WRITE_BYTES: usize = 64 << 10;
 
 /// The mode of a file that a restore has not given its name yet. No other file has it.
 pub const UNFINISHED_MODE: u32 = 0o1600;
@@ -105,7 +111,7 @@ impl SealedTarget {
     /// [`Error::Io`].
     pub fn create(path: &Path, header: Header, keys: Arc<ContainerKeys>) -> Result<Self> {
         let file = create(&folder_of(path)?, path, 0o600)?;
-        Ok(Self { file, path: path.to_owned(), header, keys })
+        Ok(Self { file, path: path.to_owned(), header, keys, sealed: AtomicU64::new(0) })
     }
 
     /// Makes the file in `folder` with [`UNFINISHED_MODE`], which stays until somebody gives it another one.
@@ -119,7 +125,7 @@ impl SealedTarget {
         keys: Arc<ContainerKeys>,
     ) -> Result<Self> {
         let file = create(folder, path, UNFINISHED_MODE)?;
-        Ok(Self { file, path: path.to_owned(), header, keys })
+        Ok(Self { file, path: path.to_owned(), header, keys, sealed: AtomicU64::new(0) })
     }
 
     /// The file: its name may be another one's by the time that it is finished.
@@ -137,7 +143,8 @@ impl SealedTarget {
         self.file.set_len(REGION_BYTES + u64::from(pages) * page_bytes).map_err(io)?;
         let key = self.keys.header_key();
         let wear = |reserved| Wear { generation: self.header.generation, reserved };
-        let pages = wear(u64::from(pages) * 2).encode(key, WEAR_PAGES_OFFSET);
+        let sealed = self.sealed.into_inner().max(u64::from(pages) * 2);
+        let pages = wear(sealed).encode(key, WEAR_PAGES_OFFSET);
         self.file.write_all_at(&pages, WEAR_PAGES_OFFSET).map_err(io)?;
         let log = encode_first(&self.header, wear(0), key);
         self.file.write_all_at(&log, WEAR_LOG_OFFSET).map_err(io)?;
@@ -157,6 +164,7 @@ impl PageTarget for SealedTarget {
         let io = |error| Error::io(Subject::File(self.path.clone()), error);
         let page_bytes = self.header.page_size as usize;
         let mut units = vec![0; pages.len()];
+        self.sealed.fetch_add((pages.len() / page_bytes) as u64, Ordering::Relaxed);
         let places = (first..).zip(pages.chunks_exact(page_bytes));
         for ((number, page), unit) in places.zip(units.chunks_exact_mut(page_bytes)) {
             if number == lock_page(page_bytes) {
@@ -173,6 +181,8 @@ impl PageTarget for SealedTarget {
             self.keys.seal(FileKind::Database, &place, &mut SystemNonces, content, unit)?;
         }
         let offset = REGION_BYTES + (u64::from(first) - 1) * page_bytes as u64;
-        self.file.write_all_at(&units, offset).map_err(io)
+        let pieces =
+            (0..).map(|at| offset + at * WRITE_BYTES as u64).zip(units.chunks(WRITE_BYTES));
+        pieces.into_iter().try_for_each(|(at, piece)| self.file.write_all_at(piece, at)).map_err(io)
     }
 }

@@ -294,11 +294,35 @@ fn read(files: &[Memory]) -> Result<BTreeMap<u32, Vec<u8>>> {
     let set = OpenSet::open_as_it_is(&media, 1, &keys())?;
     let log = LogSet::open(&set)?;
     let mut pages = BTreeMap::new();
-    log.apply(log.commits().len(), &mut |page, content| {
+    let applied = log.apply(log.commits().len(), &mut |page, content| {
         pages.insert(page, content.to_vec());
         Ok(())
-    })?;
+    });
+    let on_threads = applied_on(&log, 2, log.commits().len());
+    // Whether one or several threads do it, the same is taken and the same is refused.
+    assert_eq!(on_threads.as_ref().err().map(kind), applied.as_ref().err().map(kind));
+    applied?;
+    assert!(on_threads? == pages);
     media.last().map(|_| pages)
+}
+
+fn kind(error: &Error) -> std::mem::Discriminant<Error> {
+    std::mem::discriminant(error)
+}
+
+/// What the first `commits` commits made of each page, brought back on several threads. Each page is written once.
+fn applied_on(
+    log: &LogSet<'_, '_>,
+    workers: usize,
+    commits: usize,
+) -> Result<BTreeMap<u32, Vec<u8>>> {
+    let pages = Mutex::new(BTreeMap::new());
+    log.apply_on(workers, commits, &|page, content| {
+        let before = pages.lock().unwrap().insert(page, content.to_vec());
+        assert!(before.is_none(), "page {page} is written twice");
+        Ok(())
+    })?;
+    Ok(pages.into_inner().unwrap())
 }
 
 fn round_trip(log: &mut Log, shape: Shape) {
@@ -320,6 +344,8 @@ fn round_trip(log: &mut Log, shape: Shape) {
             .unwrap();
         let expected = log.behind(commits as u32);
         let is_same = found.iter().map(|(page, content)| (*page, content)).eq(expected);
+        let on_threads = applied_on(&opened, 1 + commits % 3, commits).unwrap();
+        assert!(on_threads.into_iter().eq(found), "{shape:?}, behind {commits} commits");
         assert!(is_same, "{shape:?}, behind {commits} commits");
     }
     opened.verify().unwrap();
