@@ -149,7 +149,7 @@ pub fn run(args: &ArchiveArgs, output: &Output) -> Result<ExitCode, Failure> {
             }
             News::Gap { from, to } => output.warning(format!(
                 "`{shown}`: commits behind LSN {from} up to LSN {to} are not in {}: another log backup has them, and a restore \
-                 needs that, too",
+                 needs that, too; if none was made, sets were taken away there",
                 args.to.shown()
             )),
             News::Full { path } => output.line(format!("{shown}: full backup {}", path.shown())),

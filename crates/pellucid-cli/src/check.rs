@@ -6,11 +6,13 @@ use std::time::{Duration, Instant};
 
 use clap::Args;
 use pellucid::shown::Shown;
-use pellucid_backup::job::{compare, Compared, Comparing};
+use pellucid_backup::archive::{look_at, media_of};
+use pellucid_backup::job::{compare, Compared, Comparing, Point};
 use pellucid_engine::audit::{audit_with, Audit, Doing, Options};
 use pellucid_engine::checked::{self, Begun};
 use pellucid_engine::inspect::{inspect, Kind};
 use pellucid_files::paths::{beside, full_name};
+use pellucid_host::DatabaseError;
 use pellucid_keyring::{Action, CheckFound, Event};
 use pellucid_vfs::seal_request::adopt;
 
@@ -38,8 +40,8 @@ pub struct CheckArgs {
     /// SQLite extension with the collations and functions that the schema needs
     #[arg(long, value_name = "FILE")]
     load: Vec<PathBuf>,
-    /// A full backup and the log backups behind it, which say of each page whether
-    /// it is the newest: a tag alone says only that it is authentic
+    /// A full backup and the log backups behind it, or the place of `archive` that
+    /// has them: they say of each page whether it is the newest
     #[arg(long, value_name = "MEDIA", num_args = 1..)]
     against: Vec<PathBuf>,
     #[command(flatten)]
@@ -170,7 +172,10 @@ fn check(
 fn compare_pages(database: &Path, args: &CheckArgs, output: &Output) -> Result<Compared, Failure> {
     let bar = output.progress("comparing pages", Unit::Pages);
     let timeout = Duration::from_secs(60);
-    let job = Comparing { database: database.to_owned(), media: args.against.clone(), timeout };
+    // A place that the database is archived to knows how far it had come, whatever else was put back.
+    look_at(database, &args.against).map_err(DatabaseError::from)?;
+    let media = media_of(&args.against, &Point::Last)?;
+    let job = Comparing { database: database.to_owned(), media, timeout };
     let compared = compare(&job, &mut |done, all| {
         bar.set_length(u64::from(all));
         bar.set_position(u64::from(done));

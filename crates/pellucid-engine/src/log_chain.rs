@@ -201,6 +201,40 @@ fn put_back(
     Ok(state)
 }
 
+/// What the archive of the database at `path` says of its chain, a broken one included, and the header beside it. None where no chain
+/// has begun. Nothing is kept, synced or written.
+///
+/// # Errors
+/// [`DatabaseError`].
+pub fn state_at(path: &Path) -> Result<Option<(Header, ArchiveState)>, DatabaseError> {
+    let handle = look(path)?;
+    let Some((_, container)) = opened::sealed(&handle)? else { return Ok(None) };
+    let (Some(_), Some(header)) = (container.chain(), container.header()) else { return Ok(None) };
+    let keys = container.keys().map_err(|code| header_change::cannot_write(path, code))?;
+    let archive = Archive::open(container.path()).map_err(|error| no_archive(path, error))?;
+    Ok(Some((header, archive.state(&keys)?)))
+}
+
+/// Breaks the chain of a database whose archive knows less than a witness that was kept elsewhere, and lets the keyring remember that
+/// witness, so that everybody who asks is told.
+///
+/// # Errors
+/// [`DatabaseError`]. The chain is as it was then.
+pub fn break_by(path: &Path, witness: &Witness) -> Result<(), DatabaseError> {
+    let handle = look(path)?;
+    let Some((_, container)) = opened::sealed(&handle)? else { return Ok(()) };
+    let keys = container.keys().map_err(|code| header_change::cannot_write(path, code))?;
+    let archive = Archive::open(container.path()).map_err(|error| no_archive(path, error))?;
+    let locked = archive.lock(PATIENCE)?;
+    let state = archive.state(&keys)?;
+    if witness.is_ahead_of(&state.fork, state.sequence) {
+        // Without a keyring, or with one that may only be read, the archive says it alone.
+        let _ = witness::remember_other(witness);
+        put_back(&container, &locked, (witness, &keys))?;
+    }
+    Ok(())
+}
+
 /// Lets the keyring remember what the archive says. A group may only read the machine's: then nobody remembers.
 fn remember(path: &Path, header: &Header, state: &ArchiveState) {
     if let Err(error) = witness::remember(path, header, state) {

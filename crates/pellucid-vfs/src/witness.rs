@@ -68,6 +68,18 @@ pub fn remember(path: &Path, header: &Header, state: &ArchiveState) -> Result<bo
     Ok(true)
 }
 
+/// Remembers a witness that was kept elsewhere. False if there is no keyring.
+///
+/// # Errors
+/// As [`remember`].
+pub fn remember_other(witness: &Witness) -> Result<bool> {
+    let home = Keyring::locate()?;
+    match Keyring::is_at(&home) {
+        true => Keyring::open(&home)?.remember_witness(witness).map(|()| true),
+        false => Ok(false),
+    }
+}
+
 /// Forgets it, because the chain of the database at `path` has ended.
 ///
 /// # Errors

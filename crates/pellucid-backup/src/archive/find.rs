@@ -106,7 +106,7 @@ pub fn media_of(media: &[PathBuf], point: &Point) -> Result<Vec<PathBuf>> {
 }
 
 /// A directory, or a URL that no object has.
-fn place_at(path: &Path) -> Result<Option<Place>> {
+pub(super) fn place_at(path: &Path) -> Result<Option<Place>> {
     if let Some((store, url)) = store_of(path)? {
         let is_one = !url.ends_with('/') && matches!(store.exists(url), Ok(true));
         return if is_one { Ok(None) } else { Place::of(path).map(Some) };

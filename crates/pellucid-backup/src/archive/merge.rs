@@ -29,6 +29,9 @@ impl Shipper {
     /// [`JobError`]. What is there is whole, and the next time does the rest.
     pub fn tidy(&mut self, tell: &mut dyn FnMut(News)) -> std::result::Result<(), JobError> {
         let Some(owner) = self.present_owner()? else { return Ok(()) };
+        if let Some(state) = self.present_state() {
+            self.renew_if_behind(&owner, &state, tell)?;
+        }
         let folder = folder_of_fork(&self.folder, &owner.fork);
         let names = self.place.list(Some(&folder))?;
         let mut names: Vec<_> = names.iter().filter_map(|name| LogName::parse(name)).collect();

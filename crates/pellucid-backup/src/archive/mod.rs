@@ -10,6 +10,7 @@
 //! - `merge.rs`: small sets made into one.
 //! - `keep.rs`: what may go after a time.
 //! - `run.rs`: many databases, for as long as the process lives.
+//! - `witness.rs`: how far the database had come, as the place says it.
 //! - `find.rs`: the sets of a place that lead to a point, for a restore.
 
 mod find;
@@ -20,8 +21,10 @@ mod place;
 mod run;
 mod set;
 mod ship;
+mod witness;
 
 pub use find::media_of;
 pub use place::Place;
 pub use run::{run, Happened, News};
 pub use ship::{folder_of, Options, Shipped, Shipper};
+pub use witness::look_at;

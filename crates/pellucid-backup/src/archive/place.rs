@@ -1,16 +1,19 @@
 //! Where sets are shipped to: a directory, or what has a URL in common in a store.
 
 use std::ffi::OsStr;
-use std::io;
+use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
 use pellucid::{Error, Result, Subject};
 use pellucid_host::folder::{name_of, Folder};
 
-use crate::job::{is_file, store_of};
+use crate::job::{is_file, store_of, Content};
+use crate::set::lock_media;
 
 /// Folders within each other: one for each database, in it one for each chain.
 const MOST_DEPTH: usize = 3;
+/// Bytes of something small, with room for the protectors of many keys.
+const MOST_SMALL_BYTES: u64 = 1 << 20;
 
 /// A directory, or a part of a store.
 #[derive(Debug, Clone)]
@@ -119,9 +122,120 @@ impl Place {
         }
     }
 
+    /// The bytes of something small there, and which content that is; none if there is none.
+    ///
+    /// # Errors
+    /// [`Error::Io`].
+    pub fn small(&self, name: &str) -> Result<Option<(Vec<u8>, Seen)>> {
+        let path = self.path_of(name);
+        let io = |error| io_of(&path, error);
+        if let Some((store, url)) = store_of(&path)? {
+            let found = store.content(url, MOST_SMALL_BYTES).map_err(io)?;
+            return Ok(found.map(|(bytes, content)| (bytes, Seen::Object(content))));
+        }
+        let read = || {
+            let mut bytes = Vec::new();
+            let file = Folder::of(&path)?.open(&name_of(&path))?;
+            file.take(MOST_SMALL_BYTES + 1).read_to_end(&mut bytes)?;
+            match bytes.len() as u64 > MOST_SMALL_BYTES {
+                true => Err(io::Error::new(io::ErrorKind::InvalidData, "it is too large")),
+                false => Ok(bytes),
+            }
+        };
+        match read() {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            read => read.map(|bytes| Some((bytes.clone(), Seen::File(bytes)))).map_err(io),
+        }
+    }
+
+    /// Puts something small in the place of what was seen there, or where nothing was. None if something else is there by now.
+    ///
+    /// # Errors
+    /// [`Error::Io`], `Unsupported` where a store cannot be told that.
+    pub fn replace(&self, name: &str, bytes: Vec<u8>, over: Option<&Seen>) -> Result<Option<Seen>> {
+        let path = self.path_of(name);
+        let replaced = match (store_of(&path)?, over) {
+            (Some((store, url)), over) => {
+                let over = over.map(|seen| match seen {
+                    Seen::Object(content) => content.clone(),
+                    Seen::File(_) => Content { tag: None, version: None },
+                });
+                store.replace(url, bytes, over.as_ref()).map(Seen::Object)
+            }
+            (None, over) => {
+                let over = over.and_then(|seen| match seen {
+                    Seen::File(bytes) => Some(&bytes[..]),
+                    Seen::Object(_) => None,
+                });
+                replace_file(&path, &bytes, over).map(|()| Seen::File(bytes))
+            }
+        };
+        match replaced {
+            Ok(seen) => Ok(Some(seen)),
+            Err(error) if is_conflict(&error) => Ok(None),
+            Err(error) => Err(io_of(&path, error)),
+        }
+    }
+
     fn folder(&self) -> Result<Folder> {
         Folder::of(&self.root.join("x")).map_err(|error| io_of(&self.root, error))
     }
+}
+
+/// What was read or written under a name, so that nothing else is replaced.
+#[derive(Debug, Clone)]
+pub enum Seen {
+    /// In a directory: all of it.
+    File(Vec<u8>),
+    /// In a store.
+    Object(Content),
+}
+
+fn is_conflict(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::AlreadyExists | io::ErrorKind::WouldBlock)
+}
+
+/// Gives the bytes the name of a file that has the content `over`, or one that nothing has. Two that do that at the same time lock the
+/// file that there is; the one that comes second finds it without a name.
+fn replace_file(path: &Path, bytes: &[u8], over: Option<&[u8]>) -> io::Result<()> {
+    let (folder, name) = (Folder::of(path)?, name_of(path));
+    let conflict = || io::Error::from(io::ErrorKind::AlreadyExists);
+    let held = match over {
+        None => None,
+        Some(over) => {
+            let mut file = match folder.open_to_write(&name) {
+                Err(error) if error.kind() == io::ErrorKind::NotFound => return Err(conflict()),
+                opened => opened?,
+            };
+            lock_media(&file)?;
+            let mut found = Vec::new();
+            Read::by_ref(&mut file).take(MOST_SMALL_BYTES + 1).read_to_end(&mut found)?;
+            if found != over {
+                return Err(conflict());
+            }
+            Some(file)
+        }
+    };
+    let mut other = name.clone();
+    other.push(".new");
+    match folder.open_to_write(&other) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+        // What a killed process has left, or what another one is writing.
+        left => {
+            let left = left?;
+            lock_media(&left)?;
+            folder.remove(&other, &left)?;
+        }
+    }
+    let mut file = folder.create(&other)?;
+    lock_media(&file)?;
+    file.write_all(bytes)?;
+    file.sync_all()?;
+    match held {
+        Some(_) => folder.rename(&other, &name, &file)?,
+        None => folder.rename_new(&other, &name)?,
+    }
+    folder.sync()
 }
 
 /// All names in a folder and those within it.
@@ -146,4 +260,54 @@ fn walk(folder: &Folder, above: &str, depth: usize, names: &mut Vec<String>) -> 
 
 fn io_of(path: &Path, error: io::Error) -> Error {
     Error::io(Subject::File(path.to_owned()), error)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_was_seen_is_replaced() {
+        let directory = tempfile::tempdir().unwrap();
+        let place = Place::of(directory.path()).unwrap();
+        assert!(place.small("w").unwrap().is_none());
+        let put = |bytes: &[u8], over: Option<&Seen>| place.replace("w", bytes.to_vec(), over);
+        let first = put(b"one", None).unwrap().unwrap();
+        assert!(put(b"another one", None).unwrap().is_none());
+        let second = put(b"two", Some(&first)).unwrap().unwrap();
+        assert!(put(b"three", Some(&first)).unwrap().is_none());
+        assert_eq!(place.small("w").unwrap().unwrap().0, b"two");
+        // Another process is at it.
+        let held = std::fs::File::open(directory.path().join("w")).unwrap();
+        lock_media(&held).unwrap();
+        assert!(put(b"three", Some(&second)).unwrap().is_none());
+        drop(held);
+        // What a killed one has left is in nobody's way.
+        std::fs::write(directory.path().join("w.new"), "half").unwrap();
+        put(b"three", Some(&second)).unwrap().unwrap();
+        assert_eq!(place.small("w").unwrap().unwrap().0, b"three");
+        std::fs::remove_file(directory.path().join("w")).unwrap();
+        assert!(put(b"four", Some(&second)).unwrap().is_none());
+    }
+
+    #[test]
+    fn of_many_that_replace_one_file_at_the_same_time_one_does() {
+        let directory = tempfile::tempdir().unwrap();
+        let place = Place::of(directory.path()).unwrap();
+        let mut seen = place.replace("w", vec![0], None).unwrap().unwrap();
+        for round in 1..20u8 {
+            let done: Vec<_> = std::thread::scope(|scope| {
+                let each: Vec<_> = (0..4u8)
+                    .map(|one| {
+                        let (place, seen) = (&place, &seen);
+                        scope.spawn(move || place.replace("w", vec![round, one], Some(seen)).ok())
+                    })
+                    .collect();
+                each.into_iter().filter_map(|one| one.join().unwrap().flatten()).collect()
+            });
+            let [Seen::File(own)] = &done[..] else { panic!("{round}: {done:?}") };
+            assert_eq!(&place.small("w").unwrap().unwrap().0, own);
+            seen = Seen::File(own.clone());
+        }
+    }
 }

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use pellucid::clock::now_micros;
 use pellucid::header::Header;
+use pellucid::log_archive::ArchiveState;
 use pellucid::lsn::Lsn;
 use pellucid::media::LogCommit;
 use pellucid::shown::Shown;
@@ -22,6 +23,7 @@ use super::names::{folder_of_database, folder_of_fork, LogName, FULL};
 use super::place::Place;
 use super::run::News;
 use super::set::{last_of, read, write_down, Owner, Reading};
+use super::witness::{put_back, Kept};
 use crate::history::told;
 use crate::job::{
     back_up, back_up_kept, check_log, open_family, open_log, sealed_header, signer_of, Done, Files,
@@ -63,7 +65,7 @@ fn folder_by(database: &Path, header: &Header) -> String {
     folder_of_database(&name, &header.file_id)
 }
 
-fn header_of(database: &Path) -> Result<Header, JobError> {
+pub(super) fn header_of(database: &Path) -> Result<Header, JobError> {
     let what = "a plain database has no log backups, because any SQLite may begin its log anew: encrypt it, in format version 2";
     let plain = || Error::misuse(Subject::File(database.to_owned()), what);
     Ok(sealed_header(database)?.ok_or_else(plain)?)
@@ -79,7 +81,11 @@ pub struct Shipper {
     pub(super) folder: String,
     pub(super) options: Options,
     /// The chain that is being shipped, and where its sets end in the place, if that is known.
-    chain: Option<([u8; 16], Option<Lsn>)>,
+    pub(super) chain: Option<([u8; 16], Option<Lsn>)>,
+    /// The chain whose folder is there, in a place that heeds conditions.
+    pub(super) prepared: Option<[u8; 16]>,
+    /// What says there how far the database had come.
+    pub(super) witness: Kept,
     /// When the last full backup there was begun, in seconds since 1970.
     full: Option<u64>,
     /// Small sets since the last merging, those found at the beginning among them.
@@ -88,8 +94,8 @@ pub struct Shipper {
     pub(super) has_merged: bool,
     /// The event log says that this process ships it.
     is_noted: bool,
-    /// The header and the fork of the chain that was shipped last.
-    owner: Option<(Header, [u8; 16])>,
+    /// The header, and what the archive said, of the chain that was shipped last.
+    owner: Option<(Header, ArchiveState)>,
 }
 
 /// A connection that stays open, so that no closing of another one of this process takes the database for itself
@@ -157,6 +163,8 @@ impl Shipper {
             folder,
             options,
             chain: None,
+            prepared: None,
+            witness: Kept::default(),
             full: None,
             small: 0,
             has_merged: false,
@@ -200,7 +208,12 @@ impl Shipper {
     /// The owner of the sets of the chain that was shipped last; none without one.
     pub(super) fn present_owner(&self) -> Result<Option<Owner>, JobError> {
         let of = self.owner.clone();
-        Ok(of.map(|(header, fork)| self.owner_of(header, fork)).transpose()?)
+        Ok(of.map(|(header, state)| self.owner_of(header, state.fork)).transpose()?)
+    }
+
+    /// What its archive said last.
+    pub(super) fn present_state(&self) -> Option<ArchiveState> {
+        self.owner.as_ref().map(|(_, state)| *state)
     }
 
     /// Ships what there is: a full backup if one is due, then the commits that no log backup has.
@@ -216,8 +229,16 @@ impl Shipper {
         if staying.is_none() {
             let header = header_of(&self.database)?;
             self.is_in(folder_by(&self.database, &header));
-            self.make_full(&header, tell)?;
-            check_log(&self.job("")).map_err(|error| self.without_base(error))?;
+            if self.options.full.is_some() {
+                // It would accept what was put back.
+                self.consult()?;
+                self.make_full(&header, tell)?;
+            }
+            if let Err(error) = check_log(&self.job("")) {
+                // One that was put back to before its chain has none either.
+                self.consult()?;
+                return Err(self.without_base(error));
+            }
             if !self.options.once {
                 *staying = Some(Staying::at(&self.database)?);
             }
@@ -228,7 +249,8 @@ impl Shipper {
     /// The database has this folder. `rekey --new-id` gives it another one, and so does another database under its name.
     fn is_in(&mut self, folder: String) {
         if folder != self.folder {
-            (self.folder, self.chain, self.full) = (folder, None, None);
+            (self.folder, self.full) = (folder, None);
+            self.look_again();
         }
     }
 
@@ -239,14 +261,29 @@ impl Shipper {
             let mut job = self.job("");
             let (mut kept, begun) = open_log(&job)?;
             self.is_in(folder_by(&self.database, kept.header()));
-            self.owner = Some((kept.header().clone(), kept.state().fork));
+            let (fork, state) = (kept.state().fork, *kept.state());
+            self.owner = Some((kept.header().clone(), state));
             shipped.until = begun;
+            if self.chain.is_some_and(|(of, end)| of == fork && end > Some(state.backed_up)) {
+                // Put back while this process was shipping it.
+                self.look_again();
+            }
+            self.consult()?;
+            self.begin_chain(&kept, fork, tell)?;
+            let owner = self.owner_of(kept.header().clone(), fork)?;
             if kept.commits().is_empty() {
-                shipped.last = shipped.last.or(Some(kept.behind()));
+                drop(kept);
+                if self.options.once {
+                    self.renew_if_behind(&owner, &state, tell)?;
+                }
+                shipped.last = shipped.last.or(Some(state.backed_up));
                 return Ok(shipped);
             }
-            let fork = kept.state().fork;
-            self.begin_chain(&kept, fork, tell)?;
+            if self.prepared != Some(fork) {
+                self.place.prepare(&folder_of_fork(&self.folder, &fork))?;
+                self.prepared = Some(fork);
+            }
+            self.renew_if_old(&owner, &state, tell)?;
             let name = self.name_of(&kept);
             let path = self.place.path_of(&name);
             job.files.families = vec![path.clone()];
@@ -257,7 +294,8 @@ impl Shipper {
             let (commits, last) = (kept.commits().len() as u64, kept.last());
             match back_up_kept(&job, &mut kept, (begun, false), &mut |_| ()) {
                 Ok(done) => {
-                    kept.is_backed_up(done.hash)?;
+                    let state = kept.is_backed_up(done.hash)?;
+                    self.owner = self.owner.take().map(|(header, _)| (header, state));
                     self.chain = Some((fork, Some(last)));
                     self.small += 1;
                     self.is_noted = true;
@@ -265,6 +303,9 @@ impl Shipper {
                     shipped.commits += commits;
                     shipped.last = Some(last);
                     unrecorded(&done, tell);
+                    if self.options.once {
+                        self.renew_if_behind(&owner, &state, tell)?;
+                    }
                     return Ok(shipped);
                 }
                 Err(error) if is_taken(&error) && found < MOST_FOUND => {
@@ -328,7 +369,6 @@ impl Shipper {
             return Ok(());
         }
         let folder = folder_of_fork(&self.folder, &fork);
-        self.place.prepare(&folder)?;
         let names = self.place.list(Some(&folder))?;
         let names: Vec<_> = names.iter().filter_map(|name| LogName::parse(name)).collect();
         self.small = names.iter().filter(|name| name.last.is_none()).count() as u32;
@@ -344,6 +384,16 @@ impl Shipper {
                 set.map(|place| place.last)
             }
         };
+        let next = format!("{folder}/");
+        let next = self.name_of(kept).strip_prefix(&next).and_then(LogName::parse);
+        let is_own = !kept.commits().is_empty() && names.iter().any(|name| Some(*name) == next);
+        if let Some(end) = end.filter(|end| *end > kept.state().backed_up && !is_own) {
+            // A set that was put by a process that was killed before it could say so has the next name.
+            let path = self.place.path_of(&folder);
+            let what = format!("commits up to LSN {end}");
+            let to_accept = "make a full backup of it, and take another place";
+            return Err(put_back(&self.database, &path, &what, to_accept).into());
+        }
         if let Some(end) = end.filter(|end| *end < kept.behind()) {
             tell(News::Gap { from: end, to: kept.behind() });
         }

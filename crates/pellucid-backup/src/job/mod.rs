@@ -26,7 +26,7 @@ mod taking_back;
 mod targets;
 mod working;
 
-pub(crate) use back_up::log::{back_up_kept, check_log, open_log, write_log, LogOf};
+pub(crate) use back_up::log::{back_up_kept, bytes_of_log, check_log, open_log, write_log, LogOf};
 pub(crate) use back_up::sealed_header;
 pub use back_up::{back_up, Done, Phase, Progress};
 pub use chain::Chain;
@@ -44,7 +44,7 @@ pub use restore::{restore, Restored, Restoring};
 pub(crate) use seal::signer as signer_of;
 pub use standing::{standing, standing_of_base, Looked};
 pub(crate) use store::{store_of, url_of};
-pub use store::{use_store, Commit, Created, Store};
+pub use store::{use_store, Commit, Content, Created, Store};
 pub use targets::Files;
 pub(crate) use targets::{is_file, new_name, STDIO};
 pub use working::remove_working_files;

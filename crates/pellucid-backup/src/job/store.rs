@@ -44,6 +44,15 @@ impl std::fmt::Debug for Created {
     }
 }
 
+/// Which content of an object was read or written, in the store's words.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Content {
+    /// Its ETag (RFC 9110, 8.8.3).
+    pub tag: Option<String>,
+    /// The number of a version, where the store counts them.
+    pub version: Option<String>,
+}
+
 /// Object stores, by URL.
 pub trait Store: Send + Sync {
     /// Begins an object of about `expected_bytes` bytes.
@@ -77,6 +86,16 @@ pub trait Store: Send + Sync {
     /// # Errors
     /// The store's.
     fn exists(&self, url: &str) -> io::Result<bool>;
+    /// The bytes of a small object and which content that is; none if there is none.
+    ///
+    /// # Errors
+    /// `InvalidData` for more than `most` bytes; the store's.
+    fn content(&self, url: &str, most: u64) -> io::Result<Option<(Vec<u8>, Content)>>;
+    /// Puts an object in the place of the content `over`, or where there is none, by one request that says so.
+    ///
+    /// # Errors
+    /// `AlreadyExists` if another content is there by now; `Unsupported` if the store cannot be told that; the store's.
+    fn replace(&self, url: &str, bytes: Vec<u8>, over: Option<&Content>) -> io::Result<Content>;
     /// Opens an object for reading.
     ///
     /// # Errors

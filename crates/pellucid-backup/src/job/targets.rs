@@ -255,16 +255,28 @@ impl Targets {
     pub fn whole(path: &Path, header: MediaHeader) -> Result<Self> {
         let none = || Error::misuse(Subject::File(path.to_owned()), "it is no object's URL");
         let (store, url) = store_of(path)?.ok_or_else(none)?;
-        let io = |error| Error::io(Subject::File(path.to_owned()), error);
-        let Created { mut sink, commit } = store.create_whole(url).map_err(io)?;
-        sink.write(&header.encode()?).map_err(io)?;
+        let Created { sink, commit } = store
+            .create_whole(url)
+            .map_err(|error| Error::io(Subject::File(path.to_owned()), error))?;
+        let mut targets = Self::of_sink(sink, header)?;
+        targets.objects.push(Object { name: path.to_owned(), commit });
+        Ok(targets)
+    }
+
+    /// New media of one family that go to `sink`, which is nobody's file.
+    ///
+    /// # Errors
+    /// [`Error::Io`].
+    pub fn of_sink(mut sink: Box<dyn MediaSink>, header: MediaHeader) -> Result<Self> {
+        let name = sink.name();
+        sink.write(&header.encode()?).map_err(|error| Error::io(Subject::File(name), error))?;
         Ok(Self {
             families: vec![FamilyTarget::new(vec![sink])],
             renames: Vec::new(),
             replaced: Vec::new(),
             locked: Vec::new(),
             appended: Vec::new(),
-            objects: vec![Object { name: path.to_owned(), commit }],
+            objects: Vec::new(),
             can_be_read: false,
             before: Vec::new(),
             has_signed: false,

@@ -16,7 +16,7 @@ mod whole;
 use std::io;
 use std::sync::OnceLock;
 
-use crate::job::{Created, Store};
+use crate::job::{Content, Created, Store};
 use crate::restore::MediaSource;
 use tokio::runtime::Runtime;
 
@@ -57,6 +57,14 @@ impl Store for ObjectStores {
 
     fn exists(&self, url: &str) -> io::Result<bool> {
         Place::find(url)?.exists()
+    }
+
+    fn content(&self, url: &str, most: u64) -> io::Result<Option<(Vec<u8>, Content)>> {
+        Place::find(url)?.small(most)
+    }
+
+    fn replace(&self, url: &str, bytes: Vec<u8>, over: Option<&Content>) -> io::Result<Content> {
+        Place::find(url)?.replace(bytes, over)
     }
 
     fn open(&self, url: &str) -> io::Result<Box<dyn MediaSource>> {

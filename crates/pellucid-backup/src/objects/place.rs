@@ -8,15 +8,19 @@ use std::time::Duration;
 use bytes::Bytes;
 use futures_util::TryStreamExt;
 use object_store::path::Path;
-use object_store::{ObjectMeta, ObjectStore, ObjectStoreExt, PutMode, PutOptions};
+use object_store::{ObjectMeta, ObjectStore, ObjectStoreExt, PutMode, PutOptions, UpdateVersion};
 use pellucid_files::way::Way;
 use rustix::fs::Mode;
 use url::Url;
 
 use super::{io_error, runtime};
+use crate::job::Content;
 
 /// Variables that stores are configured by, credentials among them.
 const VARIABLES: [&str; 3] = ["AWS_", "AZURE_", "GOOGLE_"];
+
+/// How long a small object may take to be put.
+const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Bytes of an object's name at most (S3, "Object key naming guidelines"; Google and Azure allow as many).
 const MOST_NAME_BYTES: usize = 1024;
@@ -146,6 +150,57 @@ impl Place {
         match runtime()?.block_on(read) {
             Ok(bytes) => Ok(Some(bytes.to_vec())),
             Err(object_store::Error::NotFound { .. }) => Ok(None),
+            Err(error) => Err(self.tell(error)),
+        }
+    }
+
+    /// The bytes of an object, `most` at most, and which content that is; none if there is none.
+    ///
+    /// # Errors
+    /// `InvalidData` if it is larger; the store's.
+    pub fn small(&self, most: u64) -> io::Result<Option<(Vec<u8>, Content)>> {
+        let read = async {
+            let got = match self.store.get(&self.path).await {
+                Err(object_store::Error::NotFound { .. }) => return Ok(None),
+                got => got.map_err(|error| self.tell(error))?,
+            };
+            if got.meta.size > most {
+                let what = format!("it has {} bytes, and {most} are the most", got.meta.size);
+                return Err(io::Error::new(io::ErrorKind::InvalidData, what));
+            }
+            let content =
+                Content { tag: got.meta.e_tag.clone(), version: got.meta.version.clone() };
+            let bytes = got.bytes().await.map_err(|error| self.tell(error))?;
+            Ok(Some((bytes.to_vec(), content)))
+        };
+        runtime()?.block_on(read)
+    }
+
+    /// Puts bytes in the place of the content `over`, or where there is none.
+    ///
+    /// # Errors
+    /// `AlreadyExists` if another content is there; `Unsupported` if the store cannot be told that; `TimedOut`; the store's.
+    pub fn replace(&self, bytes: Vec<u8>, over: Option<&Content>) -> io::Result<Content> {
+        self.keep_to_oneself();
+        let mode = match over {
+            None => PutMode::Create,
+            Some(over) => PutMode::Update(UpdateVersion {
+                e_tag: over.tag.clone(),
+                version: over.version.clone(),
+            }),
+        };
+        let options = PutOptions { mode, ..PutOptions::default() };
+        let put = self.store.put_opts(&self.path, Bytes::from(bytes).into(), options);
+        let done = runtime()?.block_on(async { tokio::time::timeout(PATIENCE, put).await });
+        let late = |_| {
+            let what = format!("the store has not taken it within {} s", PATIENCE.as_secs());
+            io::Error::new(io::ErrorKind::TimedOut, what)
+        };
+        match done.map_err(late)? {
+            Ok(put) => Ok(Content { tag: put.e_tag, version: put.version }),
+            Err(error @ object_store::Error::Precondition { .. }) => {
+                Err(io::Error::new(io::ErrorKind::AlreadyExists, error.to_string()))
+            }
             Err(error) => Err(self.tell(error)),
         }
     }

@@ -17,27 +17,27 @@ use crate::support::store::{servers, Server};
 use crate::support::{kill_stride, said, said_with, Place, Said, PELLUCID};
 
 /// A database under the recovery model FULL, with an empty table.
-fn database(place: &Place, name: &str) {
+pub fn database(place: &Place, name: &str) {
     place.sealed(name, &[]);
     place.pellucid(&["upgrade", name]).succeeded();
     sql(place, name, "PRAGMA journal_mode=WAL; CREATE TABLE rows(a INTEGER PRIMARY KEY);");
     place.pellucid(&["recovery", name, "full"]).succeeded();
 }
 
-fn sql(place: &Place, name: &str, script: &str) -> String {
+pub fn sql(place: &Place, name: &str, script: &str) -> String {
     let mut command = place.command(PELLUCID);
     said_with(command.args(["run", "--", "sqlite3", "-batch", "-bail", name]), script).succeeded()
 }
 
-fn insert(place: &Place, name: &str) {
+pub fn insert(place: &Place, name: &str) {
     sql(place, name, "INSERT INTO rows DEFAULT VALUES;");
 }
 
-fn rows(place: &Place, name: &str) -> u32 {
+pub fn rows(place: &Place, name: &str) -> u32 {
     sql(place, name, "SELECT count(*) FROM rows;").trim().parse().unwrap()
 }
 
-fn facts(said: Said) -> Value {
+pub fn facts(said: Said) -> Value {
     serde_json::from_str(&said.succeeded()).unwrap()
 }
 
@@ -61,7 +61,7 @@ fn shipped(commits: u32, ship: &mut dyn FnMut() -> Value, insert: &dyn Fn()) -> 
 }
 
 /// Files of the archiver's in a directory, by the end of their names.
-fn names(place: &Place, folder: &str, end: &str) -> Vec<String> {
+pub fn names(place: &Place, folder: &str, end: &str) -> Vec<String> {
     let found = place.snapshot();
     let within = |path: &&std::path::PathBuf| path.to_str().unwrap().contains(folder);
     let mut names: Vec<_> = found
@@ -91,7 +91,7 @@ fn remove(place: &Place, name: &str) {
 }
 
 /// Restores the last commit there is, and nothing speaks against a set.
-fn last(restored: Said) {
+pub fn last(restored: Said) {
     let told = facts(restored);
     assert_eq!(told["chain"], Value::Array(Vec::new()), "{told}");
 }
@@ -357,15 +357,15 @@ fn sets_of_several_databases_are_told_apart() {
 }
 
 /// An archiver that goes on until it is dropped.
-struct Running(Child);
+pub struct Running(Child);
 
 impl Running {
-    fn start(mut command: std::process::Command) -> Self {
+    pub fn start(mut command: std::process::Command) -> Self {
         Self(command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap())
     }
 
     /// What it has said on standard error.
-    fn end(mut self) -> String {
+    pub fn end(mut self) -> String {
         self.0.kill().unwrap();
         let mut said = String::new();
         std::io::Read::read_to_string(self.0.stderr.as_mut().unwrap(), &mut said).unwrap();
@@ -380,7 +380,7 @@ impl Drop for Running {
     }
 }
 
-fn wait_until(what: &str, is_so: &mut dyn FnMut() -> bool) -> Duration {
+pub fn wait_until(what: &str, is_so: &mut dyn FnMut() -> bool) -> Duration {
     let begun = Instant::now();
     while !is_so() {
         assert!(begun.elapsed() < Duration::from_secs(120), "{what}");

@@ -16,8 +16,8 @@ use pellucid::media::Compression;
 use pellucid::protector::KeyFile;
 use pellucid::Algorithm;
 use pellucid_backup::job::{
-    back_up, restore, use_store, Commit, Created, Existing, Files, Job, Phase, Restoring, Rules,
-    Store,
+    back_up, restore, use_store, Commit, Content, Created, Existing, Files, Job, Phase, Restoring,
+    Rules, Store,
 };
 use pellucid_backup::restore::MediaSource;
 use pellucid_backup::set::MediaSink;
@@ -168,6 +168,14 @@ impl Store for Scripted {
             assert!(output.status.success(), "{output:?}");
         }
         Ok(false)
+    }
+
+    fn content(&self, _: &str, _: u64) -> io::Result<Option<(Vec<u8>, Content)>> {
+        Err(io::Error::other("nothing is read here"))
+    }
+
+    fn replace(&self, _: &str, _: Vec<u8>, _: Option<&Content>) -> io::Result<Content> {
+        Err(io::Error::other("nothing is replaced here"))
     }
 
     fn open(&self, _: &str) -> io::Result<Box<dyn MediaSource>> {

@@ -8,6 +8,7 @@
 mod aegis;
 mod application;
 mod archive;
+mod archive_put_back;
 mod backup;
 mod backup_faults;
 mod backup_guards;

@@ -222,11 +222,12 @@ impl KeptLog {
         Ok(())
     }
 
-    /// Says that a log backup has all of it: `set` is the hash of its manifest. The frames are removed.
+    /// Says that a log backup has all of it: `set` is the hash of its manifest. The frames are removed. Returns what the archive says
+    /// then.
     ///
     /// # Errors
     /// [`Error::Io`]. The set is good all the same, and the next one has these commits once more.
-    pub fn is_backed_up(self, set: [u8; 32]) -> Result<()> {
+    pub fn is_backed_up(self, set: [u8; 32]) -> Result<ArchiveState> {
         let last = self.last;
         self.is_backed_up_to(last, set)
     }
@@ -235,7 +236,7 @@ impl KeptLog {
     ///
     /// # Errors
     /// As [`KeptLog::is_backed_up`].
-    pub fn is_backed_up_to(self, last: Lsn, set: [u8; 32]) -> Result<()> {
+    pub fn is_backed_up_to(self, last: Lsn, set: [u8; 32]) -> Result<ArchiveState> {
         let state = {
             let locked = self.archive.lock(PATIENCE)?;
             let mut state = self.archive.state(&self.keys)?;
@@ -257,7 +258,7 @@ impl KeptLog {
         }
         if last < self.last {
             // Marks of the others are not backed up yet.
-            return Ok(());
+            return Ok(state);
         }
         // A mark behind what is kept of the live run may be that of a commit under way.
         let live = &self.state.live;
@@ -268,7 +269,7 @@ impl KeptLog {
                 self.archive.remove_mark(&frame)?;
             }
         }
-        Ok(())
+        Ok(state)
     }
 
     /// Finds the frames that lead from the last log backup to the last commit: each says what it goes on behind.

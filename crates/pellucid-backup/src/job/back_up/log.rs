@@ -1,6 +1,7 @@
 //! A backup of the log: the commits that no log backup has yet.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use pellucid::clock::now_micros;
 use pellucid::header::{Header, RecoveryModel, Standing};
@@ -22,7 +23,7 @@ use crate::job::error::JobError;
 use crate::job::plan::{Job, LogJob};
 use crate::job::seal::{seal, signer};
 use crate::job::targets::Targets;
-use crate::set::{write_log_set, LogSource, NewSet, Options};
+use crate::set::{write_log_set, LogSource, MediaSink, NewSet, Options};
 
 /// Makes a backup of the log.
 ///
@@ -215,6 +216,76 @@ pub fn write_log(
     let set = (set.header, set.description);
     let wanted = MediaVersion::Two;
     Concluding { job, targets, known, set, signer, wanted }.conclude(written)
+}
+
+/// The bytes of media with a log set that has no commits, for whoever keeps them elsewhere than under a name of the job's: the history
+/// does not know of it, and no event says that it was made.
+///
+/// # Errors
+/// [`JobError`].
+pub fn bytes_of_log(job: &Job, of: LogOf) -> Result<Vec<u8>, JobError> {
+    let from = &of.header;
+    let credentials = Credentials::gather(&Request::default())?;
+    let sink = Memory::default();
+    let media_header = new_media(job, true, MediaVersion::Two)?;
+    let mut targets = Targets::of_sink(Box::new(sink.clone()), media_header)?;
+    let size = (Kind::Log, from.page_size, of.pages);
+    let mut header = set_header(job, size, &targets, Some(from), of.begun)?;
+    let keys = seal(&mut header, job.algorithm, &job.protections, Some(from), &credentials)?;
+    let signer = signer(&header.protectors, &credentials);
+    header.version2 = Some(Version2 {
+        before: of.before.unwrap_or_default(),
+        chain: Some(of.place),
+        log: Some(of.facts),
+        ..Version2::default()
+    });
+    let description = description(job);
+    let set = NewSet { header, description, keys: Some(&keys), signer: signer.as_ref() };
+    let options = Options { workers: 1, level: job.level, continue_after_error: false };
+    let (families, mut none) = (targets.families(), |_| ());
+    write_log_set(&mut NoCommits, &set, families, &options, &mut |_, _| (), &mut none)?;
+    Ok(sink.take())
+}
+
+/// Bytes in memory.
+#[derive(Clone, Default)]
+struct Memory(Arc<Mutex<Vec<u8>>>);
+
+impl Memory {
+    fn take(&self) -> Vec<u8> {
+        std::mem::take(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl MediaSink for Memory {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<()> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).extend_from_slice(bytes);
+        Ok(())
+    }
+
+    fn sync(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+
+    fn name(&self) -> PathBuf {
+        PathBuf::from("memory")
+    }
+}
+
+struct NoCommits;
+
+impl LogSource for NoCommits {
+    fn commits(&self) -> &[LogCommit] {
+        &[]
+    }
+
+    fn versions(&self) -> &[(u32, u32)] {
+        &[]
+    }
+
+    fn read(&mut self, _: usize, _: &mut [u8]) -> Outcome<()> {
+        Err(Error::misuse(Subject::LogArchive, "a version of no commit"))
+    }
 }
 
 /// What is told of a log backup that was made without the database file.
