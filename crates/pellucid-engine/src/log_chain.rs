@@ -28,7 +28,7 @@ use pellucid_vfs::{opened, witness};
 
 use crate::header_change;
 
-pub use changed::changed_since;
+pub use changed::{changed, changed_since};
 pub use kept::{Commit, KeptLog, Marked, Version};
 pub use tail::Tail;
 pub use waiting::{waiting, Waiting};

@@ -122,6 +122,18 @@ impl History {
         ))
     }
 
+    /// The set that this instance wrote, and whose manifest has that hash; none if it is not known, or something took its place.
+    ///
+    /// # Errors
+    /// [`DatabaseError`].
+    pub fn own_set(&self, manifest: &[u8; 32]) -> Result<Option<KnownSet>, DatabaseError> {
+        let sets = self.read_sets(&format!(
+            " WHERE backup_set_uuid = (SELECT backup_set_uuid FROM pellucid_manifest WHERE manifest = '{}' AND is_own)",
+            pellucid::hash::hex(manifest)
+        ))?;
+        Ok(sets.into_iter().find(|set| set.gone.is_empty()))
+    }
+
     pub(super) fn read_sets(&self, clause: &str) -> Result<Vec<KnownSet>, DatabaseError> {
         let mut sets = Vec::new();
         self.handle.rows(&format!("{SETS}{clause}"), |row| {

@@ -1,6 +1,7 @@
 //! A backup from its first look at the media to its entry in the history.
 
 mod conclude;
+mod expected;
 mod facts;
 pub(crate) mod log;
 
@@ -33,9 +34,10 @@ use super::standing::{standing_to_build_on, Looked};
 use super::targets::Targets;
 use crate::history::Begun;
 use crate::restore::OpenSet;
-use crate::set::{write_set_telling, Base, NewSet, Options, PageSource, Spool, Written};
+use crate::set::{write_set_telling, Against, Base, NewSet, Options, PageSource, Spool, Written};
 use crate::snapshot::Snapshot;
 use conclude::{settle_chain, BegunSet, Concluding};
+use expected::Before;
 use facts::{database_name, description, join, new_media, set_header, wants_version2};
 
 /// The step of a backup.
@@ -157,6 +159,10 @@ pub fn back_up(job: &Job, progress: &mut dyn FnMut(&Progress)) -> Result<Done, J
     if let Some(full) = &mut base {
         full.read_only_what_changed(&database);
     }
+    let before = match base.is_none() && first.is_some() {
+        true => Before::find(job, &database, &header, &credentials),
+        false => None,
+    };
     if let Some(full) = &base {
         check_base(&full.header, &header, Believe::default()).map_err(unfit)?;
     }
@@ -196,11 +202,18 @@ pub fn back_up(job: &Job, progress: &mut dyn FnMut(&Progress)) -> Result<Done, J
             level: job.level,
             continue_after_error: job.continue_after_error,
         };
-        let base = base.as_ref().map(|full| &full.pages);
+        let against = Against {
+            base: base.as_ref().map(|full| &full.pages),
+            expected: before.as_ref().map(|before| before.expected.as_ref()),
+        };
         let mut tell = |done, stored| tell(Phase::Writing, done, stored);
         let mut commits = |hash| known.write_down(&to_begin, hash);
         let families = targets.families();
-        Ok(write_set_telling(source, &set, base, families, &options, &mut tell, &mut commits)?)
+        write_set_telling(source, &set, against, families, &options, &mut tell, &mut commits)
+            .map_err(|error| match &before {
+                Some(before) => before.in_place_of(error, job),
+                None => error.into(),
+            })
     };
     let written = if snapshot.lets_write() || job.no_spool {
         let written = write(&mut snapshot.reader()?, &mut tell)?;
@@ -218,7 +231,8 @@ pub fn back_up(job: &Job, progress: &mut dyn FnMut(&Progress)) -> Result<Done, J
     };
     let moment =
         set.header.version2.and_then(|own| own.chain).filter(|_| !job.copy_only && base.is_none());
-    let told = base.map(|full| full.told).unwrap_or_default();
+    let mut told = base.map(|full| full.told).unwrap_or_default();
+    told.extend(before.and_then(|before| before.told(job, &written)));
     let done = Concluding {
         job,
         targets,

@@ -4,6 +4,7 @@
 //! ([`MediaSink`]). The family with the least waiting takes the next chunk, so that the slowest device does not hold
 //! up the others. A fixed number of chunks is under way, whatever the size of the database.
 
+mod expected;
 mod families;
 mod log;
 mod pipeline;
@@ -13,13 +14,14 @@ mod spool;
 mod worker;
 mod write;
 
+pub use expected::Expected;
 pub use families::FamilyTarget;
 #[cfg(test)]
 pub use log::testing::write_chunks_as_given;
 pub use log::{write_log_set, LogSource};
 pub use sink::{lock_media, unlock_media, FileSink, MediaSink, NullSink, StdoutSink};
 pub use spool::{nameless, Spool};
-pub use write::{write_set, write_set_telling, Base, NewSet, Options, Written};
+pub use write::{write_set, write_set_telling, Against, Base, NewSet, Options, Written};
 
 use pellucid::error::Result;
 

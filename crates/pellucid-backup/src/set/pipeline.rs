@@ -8,6 +8,7 @@ use std::sync::Mutex;
 use pellucid::error::{Error, Result, Subject};
 use pellucid::media::{ChunkKind, ChunkPrefix, Stored, CHUNK_BYTES, PAGE_HASH_BYTES};
 
+use super::expected::Expected;
 use super::families::{FamilyWriter, FAILED};
 use super::pool::{Pool, Slot};
 use super::worker;
@@ -19,8 +20,8 @@ const HASHES_OF_CHUNK: usize = CHUNK_BYTES / PAGE_HASH_BYTES;
 /// What the chunks of a set are made of.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Content<'a> {
-    /// All pages.
-    Pages,
+    /// All pages, and what they have to be.
+    Pages(Option<&'a Expected>),
     /// The pages that differ from a full set.
     Changed(&'a Base),
     /// Versions of pages behind their list, as a slot has them already.
@@ -70,7 +71,7 @@ pub(super) fn write_chunks<T>(
             let (stop, back, wake) = (&stop, pool.back(), pool.back());
             let dispatch = Dispatch {
                 set,
-                keep_hashes: matches!(content, Content::Pages),
+                keep_hashes: matches!(content, Content::Pages(_)),
                 queues,
                 waiting: &waiting,
                 given: vec![0; waiting.len()],

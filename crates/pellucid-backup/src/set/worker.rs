@@ -54,7 +54,10 @@ fn make(
     slot.prefix = None;
     let page_bytes = set.header.page_size as usize;
     let (kind, pages) = match content {
-        Content::Pages => {
+        Content::Pages(expected) => {
+            if let Some(expected) = expected {
+                expected.look(&slot.numbers, &slot.content, page_bytes);
+            }
             for page in slot.content.chunks_exact(page_bytes) {
                 slot.hashes.extend_from_slice(&page_hash(set.page_hash_key(), page));
             }

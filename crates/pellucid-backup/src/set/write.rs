@@ -12,6 +12,7 @@ use pellucid::media::{
     SetHeader, SetKeys, Signing, Stored, CHUNK_BYTES, PAGE_HASH_BYTES,
 };
 
+use super::expected::Expected;
 use super::families::{FamilyTarget, FamilyWriter};
 use super::pipeline::{write_chunks, Content};
 use super::pool::{Pool, Slot};
@@ -56,6 +57,15 @@ impl Base {
     }
 }
 
+/// What pages are compared with on their way.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Against<'a> {
+    /// The full set of a differential: pages that are the same are left out.
+    pub base: Option<&'a Base>,
+    /// What pages of a full set have to be.
+    pub expected: Option<&'a Expected>,
+}
+
 /// How it is written.
 #[derive(Debug, Clone)]
 pub struct Options {
@@ -94,17 +104,19 @@ pub fn write_set(
     options: &Options,
     progress: &mut dyn FnMut(u32, u64),
 ) -> Result<Written> {
-    write_set_telling(source, set, base, targets, options, progress, &mut |_| ())
+    let against = Against { base, expected: None };
+    write_set_telling(source, set, against, targets, options, progress, &mut |_| ())
 }
 
-/// The same. Before the manifest is anywhere, and everything else is, `commits` is told its hash.
+/// The same. Before the manifest is anywhere, and everything else is, `commits` is told its hash. Pages that are not what they have to
+/// be end it before that, as those that cannot be read do.
 ///
 /// # Errors
 /// As [`write_set`].
 pub fn write_set_telling(
     source: &mut dyn PageSource,
     set: &NewSet<'_>,
-    base: Option<&Base>,
+    against: Against<'_>,
     targets: &mut [FamilyTarget],
     options: &Options,
     progress: &mut dyn FnMut(u32, u64),
@@ -117,11 +129,18 @@ pub fn write_set_telling(
         ));
     }
     let mut families = begin(set, targets)?;
-    let content = base.map_or(Content::Pages, Content::Changed);
+    let Against { base, expected } = against;
+    let content = base.map_or(Content::Pages(expected), Content::Changed);
     let mut reading = |pool: &Pool, work: &Sender<Slot>, go_on: &mut dyn FnMut(u32) -> bool| {
         read_pages(source, (set, base), pool, work, options, go_on)
     };
     let missing = write_chunks(&mut reading, set, content, &mut families, options, progress)?;
+    let unread: Vec<u32> = missing.iter().map(|(page, _)| *page).collect();
+    let others = expected.map_or(Vec::new(), |expected| expected.others(&unread));
+    if let Some(page) = others.first().filter(|_| !options.continue_after_error) {
+        let what = "it is not what the full set before has, and no commit has changed it since";
+        return Err(Error::corrupt(Subject::Page(*page), what));
+    }
     let mut written = end(set, families, missing, commits)?;
     written.fenced = targets.iter_mut().flat_map(FamilyTarget::fenced).collect();
     Ok(written)

@@ -225,3 +225,97 @@ fn who_asks_for_a_fresh_database_gets_none_without_a_witness() {
     );
     assert!(said.code != 0, "{}", said.all());
 }
+
+/// The pages of a file, each by its number: where they begin, and their bytes.
+fn pages_of(place: &Place, file: &[u8]) -> (usize, Vec<Vec<u8>>) {
+    let page_bytes = sql(place, "PRAGMA page_size;").trim().parse::<usize>().unwrap();
+    let region = 16384;
+    (region, file[region..].chunks_exact(page_bytes).map(<[u8]>::to_vec).collect())
+}
+
+/// A full backup reads each page, and the one before it has what those have to be that no commit has changed since.
+#[test]
+fn a_full_backup_names_the_pages_that_were_put_back_since_the_last_one() {
+    let place = begun();
+    sql(&place, "UPDATE t SET b = upper(b) WHERE a % 3 = 0; PRAGMA wal_checkpoint(TRUNCATE);");
+    let older = fs::read(place.path("older/app.db")).unwrap();
+    place.pellucid(&["backup", "app.db", "--to", "again.bak"]).succeeded();
+    place.pellucid(&["backup", "app.db", "--log", "--to", "three.bak"]).succeeded();
+    let newer = fs::read(place.path("app.db")).unwrap();
+    let (region, older) = pages_of(&place, &older);
+    let (_, now) = pages_of(&place, &newer);
+    let differ: Vec<usize> = (0..older.len().min(now.len()))
+        .filter(|at| older[*at] != now[*at] && older[*at].iter().any(|byte| *byte != 0))
+        .collect();
+    assert!(differ.len() > 3, "{differ:?}");
+    let page_bytes = now[0].len();
+    let mixed = |put_back: &[usize]| {
+        let mut file = newer.clone();
+        for at in put_back {
+            let from = region + at * page_bytes;
+            file[from..from + page_bytes].copy_from_slice(&older[*at]);
+        }
+        fs::write(place.path("app.db"), file).unwrap();
+    };
+    let full = |words: &[&str]| {
+        let _ = fs::remove_file(place.path("next.bak"));
+        place.pellucid(&[&["backup", "app.db", "--to", "next.bak", "--copy-only"], words].concat())
+    };
+    assert_eq!(full(&[]).code, 0);
+    let named: Vec<String> = differ.iter().map(|at| (at + 1).to_string()).collect();
+    for (at, number) in differ.iter().zip(&named) {
+        mixed(&[*at]);
+        let told = full(&[]);
+        assert_eq!(told.code, 3, "{told:?}");
+        let said = told.all();
+        assert!(said.contains(&format!("page {number}: an older state of itself")), "{said}");
+        assert!(said.contains("again.bak") && said.contains("restore"), "{said}");
+        assert!(!place.path("next.bak").exists());
+    }
+    mixed(&differ);
+    let told = full(&[]).all();
+    assert!(told.contains(&format!("page {}", named[..3].join(", "))), "{told}");
+    // Who wants it gets it, and is told.
+    let told = full(&["--continue-after-error"]);
+    assert!(told.code == 0 && told.all().contains("the backup has what is there"), "{told:?}");
+    // What it names brings them back.
+    let words = ["restore", "again.bak", "three.bak", "--page", &named.join(","), "--to", "app.db"];
+    place.pellucid(&words).succeeded();
+    assert_eq!(full(&[]).code, 0, "{}", full(&[]).all());
+    // Without the files of the one before nobody knows.
+    mixed(&differ);
+    fs::rename(place.path("again.bak"), place.path("away.bak")).unwrap();
+    assert_eq!(full(&[]).code, 0);
+}
+
+/// Databases that grow, shrink, are rebuilt and sealed anew between full backups, log backups and checkpoints.
+#[test]
+fn a_full_backup_of_a_database_that_nobody_touched_is_never_refused() {
+    let place = begun();
+    let changes = [
+        "UPDATE t SET b = b || 'x' WHERE a % 17 = 0;",
+        "WITH RECURSIVE c(x) AS (SELECT 9000 UNION ALL SELECT x + 1 FROM c WHERE x < 9300)
+         INSERT INTO t SELECT x, hex(randomblob(400)) FROM c;",
+        "DELETE FROM t WHERE a >= 9000;",
+        "VACUUM;",
+        "CREATE TABLE IF NOT EXISTS u(a); INSERT INTO u SELECT randomblob(5000) FROM t LIMIT 9;",
+        "DROP TABLE IF EXISTS u; PRAGMA wal_checkpoint(TRUNCATE);",
+        "PRAGMA incremental_vacuum; REINDEX;",
+    ];
+    for round in 0..21 {
+        sql(&place, changes[round % changes.len()]);
+        if round % 5 == 3 {
+            let log = format!("log-{round}.bak");
+            place.pellucid(&["backup", "app.db", "--log", "--to", &log]).succeeded();
+        }
+        if round == 9 {
+            place.pellucid(&["rekey", "app.db"]).succeeded();
+        }
+        // Each second one is no base of the next.
+        let name = format!("full-{round}.bak");
+        let mut words = vec!["backup", "app.db", "--to", &name];
+        words.extend((round % 2 == 1).then_some("--copy-only"));
+        let told = place.pellucid(&words);
+        assert!(told.code == 0 && !told.all().contains("older state"), "round {round}: {told:?}");
+    }
+}

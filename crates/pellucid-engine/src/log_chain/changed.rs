@@ -19,9 +19,17 @@ use super::{KeptLog, PATIENCE};
 /// # Errors
 /// [`DatabaseError`]: nothing follows from that but that every page has to be compared.
 pub fn changed_since(path: &Path, base: &[u8; 32]) -> Result<Option<ChangedPages>, DatabaseError> {
+    Ok(changed(path)?.filter(|listed| listed.base == *base))
+}
+
+/// The same since whichever full backup the list is of.
+///
+/// # Errors
+/// As [`changed_since`].
+pub fn changed(path: &Path) -> Result<Option<ChangedPages>, DatabaseError> {
     let kept = KeptLog::open(path, PATIENCE)?;
     let listed = kept.archive.changed_pages(&kept.keys)?;
-    let listed = listed.filter(|listed| listed.base == *base && goes_on(listed, &kept));
+    let listed = listed.filter(|listed| goes_on(listed, &kept));
     Ok(listed.map(|mut changed| {
         add(&mut changed, &kept);
         changed
@@ -79,7 +87,11 @@ fn goes_on(listed: &ChangedPages, kept: &KeptLog) -> bool {
 }
 
 fn add(changed: &mut ChangedPages, kept: &KeptLog) {
-    kept.versions.iter().for_each(|version| changed.add(version.page));
-    let sizes = kept.commits.iter().map(|commit| commit.pages);
-    changed.least = sizes.fold(changed.least, u32::min);
+    // What the full backup has is no change since.
+    let from = changed.from;
+    let of = |commit: u32| kept.commits.get(commit as usize).is_none_or(|one| one.lsn > from);
+    let versions = kept.versions.iter().filter(|version| of(version.commit));
+    versions.for_each(|version| changed.add(version.page));
+    let commits = kept.commits.iter().filter(|commit| commit.lsn > from);
+    changed.least = commits.map(|commit| commit.pages).fold(changed.least, u32::min);
 }

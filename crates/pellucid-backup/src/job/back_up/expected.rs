@@ -1,0 +1,114 @@
+//! The full set before a full backup, as what it says of pages that no commit has changed since: one that is another one was put back.
+//!
+//! The archive of a chain of log backups has a list of what log sets have, for differentials, and the log has the rest. The full set is
+//! found by the history, if its files are still there. Nothing of that keeps a backup from being made where it cannot be had.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use pellucid::media::SetHeader;
+use pellucid::shown::Shown;
+use pellucid::{Error, Subject};
+use pellucid_engine::log_chain;
+use pellucid_files::paths::is_there;
+use pellucid_vfs::seal_request::Credentials;
+
+use crate::history::History;
+use crate::job::error::JobError;
+use crate::job::media::open_media;
+use crate::job::plan::Job;
+use crate::job::store::url_of;
+use crate::restore::OpenSet;
+use crate::set::{Base, Expected, Written};
+
+/// So many pages are named.
+const NAMED: usize = 20;
+
+/// What a full backup is compared with.
+#[derive(Debug)]
+pub(super) struct Before {
+    pub(super) expected: Arc<Expected>,
+    files: Vec<PathBuf>,
+}
+
+impl Before {
+    /// Finds it for the set with the header `new` of the database at `path`. Called behind the snapshot: what is known to have changed
+    /// has all of its commits then.
+    pub(super) fn find(
+        job: &Job,
+        path: &Path,
+        new: &SetHeader,
+        credentials: &Credentials,
+    ) -> Option<Self> {
+        // Who makes a backup on this machine is not kept waiting by a store.
+        let to_store = job.files.families.iter().any(|path| url_of(path).is_some());
+        let changed = log_chain::changed(path).ok()??;
+        let history = History::open().ok()??;
+        let known = history.own_set(&changed.base).ok()??;
+        let is_at_hand = |path: &PathBuf| match url_of(path) {
+            Some(_) => to_store,
+            None => is_there(path),
+        };
+        let files: Vec<_> = known.files.iter().map(PathBuf::from).filter(is_at_hand).collect();
+        if files.is_empty() {
+            return None;
+        }
+        let media = open_media(&files).ok()?;
+        let position = u32::try_from(known.position).ok()?;
+        let full = OpenSet::open(&media, position, credentials).ok()?;
+        if full.hash() != changed.base {
+            return None;
+        }
+        if full.header().page_size != new.page_size || full.header().source != new.source {
+            return None;
+        }
+        let mut only = changed;
+        full.index().missing.iter().for_each(|page| only.add(*page));
+        let (page_hash_key, hashes) = (full.page_hash_key(), full.page_hashes().ok()?);
+        let base = Base { page_hash_key, hashes, only: Some(only) };
+        Some(Self { expected: Arc::new(Expected::of(base)), files })
+    }
+
+    /// What is said in the place of an error of writing the set, if that is about pages that were put back.
+    pub(super) fn in_place_of(&self, error: Error, job: &Job) -> JobError {
+        let pages = self.expected.others(&[]);
+        match &error {
+            Error::Corrupt { subject: Subject::Page(page), .. } if pages.contains(page) => {
+                let what = format!(
+                    "{}; `--continue-after-error` backs up what is there",
+                    self.what(job, &pages)
+                );
+                Error::corrupt(Subject::File(job.database.clone()), what).into()
+            }
+            _ => error.into(),
+        }
+    }
+
+    /// What is told of such pages if the set has them.
+    pub(super) fn told(&self, job: &Job, written: &Written) -> Option<String> {
+        let unread: Vec<u32> = written.missing.iter().map(|(page, _)| *page).collect();
+        let pages = self.expected.others(&unread);
+        (!pages.is_empty())
+            .then(|| format!("{}; the backup has what is there", self.what(job, &pages)))
+    }
+
+    /// What is wrong with them, and what to do.
+    fn what(&self, job: &Job, pages: &[u32]) -> String {
+        let named: Vec<_> = pages.iter().take(NAMED).map(u32::to_string).collect();
+        let more = match pages.len() > NAMED {
+            true => format!(" and {} more", pages.len() - NAMED),
+            false => String::new(),
+        };
+        let files: Vec<_> = self.files.iter().map(|file| file.shown().to_string()).collect();
+        let files = files.join(" ");
+        format!(
+            "page {}{more}: an older state of itself, or one of no commit: `{files}` has another one, and no commit of the chain of log \
+             backups has changed it since. `pellucid check {} --against {files} LOG-BACKUPS` looks at each page, `pellucid restore {files} \
+             LOG-BACKUPS --page {} --to {}` brings these back",
+            named.join(", "),
+            job.database.shown(),
+            named.join(","),
+            job.database.shown(),
+        )
+    }
+}
