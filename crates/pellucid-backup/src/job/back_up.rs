@@ -79,6 +79,8 @@ pub struct Done {
     pub cleared: Vec<PathBuf>,
     /// Pages that could not be read.
     pub missing: Vec<(u32, Error)>,
+    /// Pages that no commit made what they are, in a backup that goes on after errors.
+    pub older: Vec<u32>,
     /// The name of the certificate that signed it.
     pub signer: Option<String>,
     /// Whether it would be signed on new media: these are of version 1.
@@ -232,7 +234,8 @@ pub fn back_up(job: &Job, progress: &mut dyn FnMut(&Progress)) -> Result<Done, J
     let moment =
         set.header.version2.and_then(|own| own.chain).filter(|_| !job.copy_only && base.is_none());
     let mut told = base.map(|full| full.told).unwrap_or_default();
-    told.extend(before.and_then(|before| before.told(job, &written)));
+    let older = before.as_ref().map_or(Vec::new(), |before| before.older(&written));
+    told.extend(before.and_then(|before| before.told(job, &older)));
     let done = Concluding {
         job,
         targets,
@@ -245,7 +248,7 @@ pub fn back_up(job: &Job, progress: &mut dyn FnMut(&Progress)) -> Result<Done, J
     if let Some(place) = moment {
         log_chain::has_base(&database, (place.fork, place.first, place.last), done.hash)?;
     }
-    Ok(Done { told, held, ..done })
+    Ok(Done { told, older, held, ..done })
 }
 
 /// Begins a chain of log backups if the recovery model asks for one and none has begun. Returns its fork, and a moment that is not

@@ -172,7 +172,7 @@ pub fn run(args: &BackupArgs, output: &Output) -> Result<ExitCode, Failure> {
     .map_err(|error| refused(error, args))?;
     bar.finish_and_clear();
     tell(&job, &done, started.elapsed(), output);
-    Ok(match done.manifest.damaged {
+    Ok(match done.manifest.damaged || !done.older.is_empty() {
         true => ExitCode::from(exit::DAMAGE),
         false => ExitCode::SUCCESS,
     })
@@ -405,7 +405,7 @@ fn tell(job: &Job, done: &Done, took: Duration, output: &Output) {
         "key_algorithm": header.algorithm.map(Algorithm::name), "compression": header.compression.name(),
         "signed_by": done.signer, "chain": done.told,
         "damaged_pages": done.missing.iter().map(|(page, _)| page).collect::<Vec<_>>(),
-        "failed_mirrors": crate::output::names(done.fenced.iter().map(|(path, _)| path)),
+        "older_pages": done.older, "failed_mirrors": crate::output::names(done.fenced.iter().map(|(path, _)| path)),
         "held_seconds": done.held.map(|held| held.as_secs_f64()),
         "seconds": took.as_secs_f64(),
     }));

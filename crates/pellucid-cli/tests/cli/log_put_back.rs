@@ -277,7 +277,12 @@ fn a_full_backup_names_the_pages_that_were_put_back_since_the_last_one() {
     assert!(told.contains(&format!("page {}", named[..3].join(", "))), "{told}");
     // Who wants it gets it, and is told.
     let told = full(&["--continue-after-error"]);
-    assert!(told.code == 0 && told.all().contains("the backup has what is there"), "{told:?}");
+    assert!(told.code == 3 && told.all().contains("the backup has what is there"), "{told:?}");
+    let told = full(&["--continue-after-error", "--json"]);
+    let facts_of: serde_json::Value = serde_json::from_str(&told.stdout).unwrap();
+    let pages: Vec<_> = differ.iter().map(|at| at + 1).collect();
+    assert_eq!(facts_of["older_pages"], serde_json::json!(pages), "{told:?}");
+    assert!(place.path("next.bak").exists());
     // What it names brings them back.
     let words = ["restore", "again.bak", "three.bak", "--page", &named.join(","), "--to", "app.db"];
     place.pellucid(&words).succeeded();

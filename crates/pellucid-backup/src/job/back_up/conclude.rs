@@ -70,6 +70,7 @@ impl Concluding<'_> {
             fenced: job.files.as_named(written.fenced),
             cleared,
             missing: written.missing,
+            older: Vec::new(),
             signer: signed_by.map(|own| own.name().to_owned()),
             could_be_signed,
             told: Vec::new(),

@@ -84,12 +84,16 @@ impl Before {
         }
     }
 
-    /// What is told of such pages if the set has them.
-    pub(super) fn told(&self, job: &Job, written: &Written) -> Option<String> {
+    /// Such pages of a set that was written all the same.
+    pub(super) fn older(&self, written: &Written) -> Vec<u32> {
         let unread: Vec<u32> = written.missing.iter().map(|(page, _)| *page).collect();
-        let pages = self.expected.others(&unread);
+        self.expected.others(&unread)
+    }
+
+    /// What is told of them.
+    pub(super) fn told(&self, job: &Job, pages: &[u32]) -> Option<String> {
         (!pages.is_empty())
-            .then(|| format!("{}; the backup has what is there", self.what(job, &pages)))
+            .then(|| format!("{}; the backup has what is there", self.what(job, pages)))
     }
 
     /// What is wrong with them, and what to do.
