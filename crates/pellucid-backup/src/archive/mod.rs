@@ -27,4 +27,4 @@ pub use find::media_of;
 pub use place::Place;
 pub use run::{run, Happened, News};
 pub use ship::{folder_of, Options, Shipped, Shipper};
-pub use witness::look_at;
+pub use witness::{furthest, look_at};

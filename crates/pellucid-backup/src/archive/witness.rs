@@ -246,6 +246,24 @@ pub fn look_at(database: &Path, media: &[PathBuf]) -> std::result::Result<(), Jo
     Ok(())
 }
 
+/// Up to which commit of a recovery fork the witnesses of the places among `media` say that there are backups.
+///
+/// # Errors
+/// What keeps a place, or a witness in it, from being read.
+pub fn furthest(media: &[PathBuf], fork: &[u8; 16]) -> Result<Option<Lsn>> {
+    let mut found = None;
+    for path in media {
+        let Some(place) = place_at(path)? else { continue };
+        let is_one = |name: &String| name.rsplit('/').next() == Some(NAME);
+        for name in place.list(None)?.into_iter().filter(is_one) {
+            let Some((bytes, _)) = place.small(&name)? else { continue };
+            let says = Says::read(bytes, &place.path_of(&name), false)?;
+            found = found.max(Some(says.lsn).filter(|_| says.fork == *fork));
+        }
+    }
+    Ok(found)
+}
+
 impl Shipper {
     /// Looks at the witness of the place, once, before anything is put there.
     ///

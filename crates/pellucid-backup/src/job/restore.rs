@@ -90,6 +90,8 @@ pub struct Restored {
     pub sets: Vec<(u32, Kind)>,
     /// The last commit that it has, of those in log sets: number and time, in microseconds since 1970.
     pub reached: Option<(Lsn, u64)>,
+    /// Its recovery fork, and where its sets end, if they are of a chain of log backups.
+    pub ends: Option<([u8; 16], Lsn)>,
     /// Later commits with the mark that was asked for: their numbers and times.
     pub same_mark: Vec<(Lsn, u64)>,
     /// Pages that were unreadable at the backup. They are zeros.
@@ -231,6 +233,7 @@ pub fn restore(
         replaced: place.is_taken,
         sets: chain.sets().chain(logs.iter().map(|(set, _)| set)).map(kind).collect(),
         reached: from.plan.as_ref().and_then(|plan| plan.reached),
+        ends: from.plan.as_ref().map(|plan| (plan.fork, plan.ends)),
         same_mark: from.plan.as_ref().map_or_else(Vec::new, |plan| plan.same_mark.clone()),
         missing: chain.missing(),
         doubtful,

@@ -8,7 +8,7 @@ use clap::Args;
 use pellucid::header::{Standing, REGION_BYTES};
 use pellucid::shown::Shown;
 use pellucid::{message, Algorithm};
-use pellucid_backup::archive::media_of;
+use pellucid_backup::archive::{furthest, media_of};
 use pellucid_backup::job::{mend, processors, restore, shown_moment, Mending, Point, Restoring};
 use pellucid_engine::inspect::{inspect, Kind as Found};
 use pellucid_engine::standing;
@@ -178,6 +178,16 @@ pub fn run(args: &RestoreArgs, output: &Output) -> Result<ExitCode, Failure> {
     }
     if let Some((lsn, time)) = done.reached {
         output.line(format!("Its last commit is LSN {lsn} of {}.", shown_moment(time)));
+    }
+    if let Some((fork, ends)) = done.ends.filter(|_| args.at == Some(Point::Last)) {
+        match furthest(&args.media, &fork) {
+            Ok(Some(known)) if known > ends => output.warning(format!(
+                "the sets lead to LSN {ends}, and the witness of their place knows of backups up to LSN {known}: the last ones are not \
+                 there"
+            )),
+            Ok(_) => {}
+            Err(error) => output.warning(error),
+        }
     }
     for (lsn, time) in &done.same_mark {
         output.warning(format!(

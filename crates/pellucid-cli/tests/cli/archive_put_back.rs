@@ -322,3 +322,30 @@ fn a_copy_that_is_shipped_to_the_same_place_is_told_before_it_puts_a_set() {
         assert_eq!(before, to.content(&place), "{said}");
     }
 }
+
+/// The last set taken away leaves a place that is whole up to there.
+#[test]
+fn a_place_whose_end_was_taken_away_is_told_by_its_witness() {
+    let place = begun(&To::Directory, true);
+    // On a machine whose keyring knows nothing of the chain.
+    fs::remove_dir_all(place.path("keys/keyring/witnesses")).unwrap();
+    let restored = || {
+        let words = ["restore", "out", "--at", "last", "--to", "new.db", "--replace"];
+        let told = place.pellucid(&words);
+        assert_eq!(told.code, 0, "{told:?}");
+        told.all()
+    };
+    let whole = restored();
+    assert!(!whole.contains("witness"), "{whole}");
+    let folder = fs::read_dir(place.path("out")).unwrap().next().unwrap().unwrap().path();
+    let chain = fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path());
+    let chain = chain.filter(|path| path.is_dir()).next().unwrap();
+    let newest = names(&place, "out", ".log").pop().unwrap();
+    fs::remove_file(chain.join(newest)).unwrap();
+    let cut = restored();
+    assert!(cut.contains("the witness of their place knows of backups up to LSN"), "{cut}");
+    // The archiver goes on, and says that there is a gap.
+    insert(&place, "app.db");
+    let told = To::Directory.ship(&place, &[]);
+    assert!(told.code == 0 && told.all().contains("sets were taken away"), "{told:?}");
+}
