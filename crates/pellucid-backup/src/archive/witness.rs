@@ -345,7 +345,11 @@ impl Shipper {
                 self.witness.told = None;
                 Ok(())
             }
-            Ok(None) => self.no_witness("another process replaces it", tell),
+            // Another process of this database replaces it just now: what it says was compared a moment ago.
+            Ok(None) => {
+                self.witness.seen = None;
+                Ok(())
+            }
             Err(error) if is_of_store(&error) => self.no_witness(&error.to_string(), tell),
             Err(error) => Err(error),
         }

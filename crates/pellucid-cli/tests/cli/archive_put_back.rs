@@ -338,8 +338,8 @@ fn a_place_whose_end_was_taken_away_is_told_by_its_witness() {
     let whole = restored();
     assert!(!whole.contains("witness"), "{whole}");
     let folder = fs::read_dir(place.path("out")).unwrap().next().unwrap().unwrap().path();
-    let chain = fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path());
-    let chain = chain.filter(|path| path.is_dir()).next().unwrap();
+    let mut within = fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path());
+    let chain = within.find(|path| path.is_dir()).unwrap();
     let newest = names(&place, "out", ".log").pop().unwrap();
     fs::remove_file(chain.join(newest)).unwrap();
     let cut = restored();
@@ -348,4 +348,28 @@ fn a_place_whose_end_was_taken_away_is_told_by_its_witness() {
     insert(&place, "app.db");
     let told = To::Directory.ship(&place, &[]);
     assert!(told.code == 0 && told.all().contains("sets were taken away"), "{told:?}");
+}
+
+/// Two that ship one database replace each other's witness, and neither takes that for a copy of it.
+#[test]
+fn two_archivers_of_one_database_are_no_copies_of_each_other() {
+    let to = To::Directory;
+    let place = Place::new();
+    database(&place, "app.db");
+    fs::create_dir(place.path("out")).unwrap();
+    to.ship(&place, &["--full-every", "1d"]).succeeded();
+    let mut command = place.command(PELLUCID);
+    command.args(["archive", "app.db", "--to", "out", "--every", "100ms", "--merge-every", "1s"]);
+    let running = Running::start(command);
+    for _ in 0..12 {
+        insert(&place, "app.db");
+        to.ship(&place, &[]).succeeded();
+        insert(&place, "app.db");
+        std::thread::sleep(Duration::from_millis(300));
+    }
+    to.ship(&place, &[]).succeeded();
+    let said = running.end();
+    assert!(!said.contains("put back") && !said.contains("copy"), "{said}");
+    facts(place.pellucid(&["--json", "restore", "out", "--at", "last", "--to", "x.db"]));
+    assert_eq!(rows(&place, "x.db"), 24);
 }
