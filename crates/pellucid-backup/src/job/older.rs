@@ -84,8 +84,8 @@ pub fn compare(
     let ends_on_it = |lsn: Lsn| kept.commits().iter().any(|commit| commit.lsn == lsn);
     if plan.ends > kept.behind() && plan.ends != kept.last() && !ends_on_it(plan.ends) {
         return Err(misuse(format!(
-            "its log has not the commit with LSN {}, where the backups end: a power cut took it; a log backup of now has what came in \
-             its place",
+            "it has not the commit with LSN {}, where the backups end: it was put back to an older state, or a power cut took that \
+             commit; a restore from the backups has it, a log backup of now what came in its place",
             plan.ends
         ))
         .into());

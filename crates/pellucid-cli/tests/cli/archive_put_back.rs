@@ -223,6 +223,17 @@ fn a_check_against_the_place_tells_it_too() {
     }
 }
 
+/// Media alone say that they lead further, where nothing else knows.
+#[test]
+fn a_check_against_media_that_lead_further_tells_it() {
+    let place = begun(&To::Directory, true);
+    let folder = fs::read_dir(place.path("out")).unwrap().next().unwrap().unwrap().path();
+    fs::remove_file(folder.join("witness")).unwrap();
+    put_back(&place, "older");
+    let told = place.pellucid(&["check", "app.db", "--against", "out"]);
+    assert!(told.code != 0 && told.all().contains("was put back"), "{told:?}");
+}
+
 /// Without the witness the sets say it: who lists them knows how far they lead.
 #[test]
 fn sets_that_lead_further_are_told_where_the_witness_is_gone() {
