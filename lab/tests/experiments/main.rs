@@ -6,6 +6,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod backup;
+mod log_backups;
 mod maintenance;
 mod records;
 mod side_effects;

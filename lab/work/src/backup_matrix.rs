@@ -5,9 +5,7 @@
 //! an order that is drawn, not in the article's; its query reads sizes and durations from msdb. Beforehand all of it is
 //! run on a tiny database as its author ran it, to see that the 40 backups are in msdb.
 
-mod disks;
 mod matrix;
-mod scripts;
 
 use clap::Args;
 use pellucid_lab_measure::blocks::plan;
@@ -17,11 +15,11 @@ use pellucid_lab_measure::session::{Conditions, Place};
 use serde::Deserialize;
 use serde_json::json;
 
-use self::disks::{Disks, Named};
 use self::matrix::{rehearse, Matrix};
-use self::scripts::STATEMENTS;
+use crate::article_0::disks::{self, Disks, Named};
+use crate::article_0::scripts::STATEMENTS;
 use crate::estimate::Estimate;
-use crate::experiment::medium::{self, seconds, COMPRESSION, NO_COMPRESSION};
+use crate::experiment::medium::{self, seconds};
 use crate::experiment::notes::{Notes, Turn};
 use crate::experiment::Options;
 use crate::measurement::Measurement;
@@ -97,7 +95,7 @@ impl Measurement for BackupMatrix {
     fn check(&self) -> Result<()> {
         let scenario: Scenario = self.options.scenario(SCENARIO)?;
         medium::checked(&scenario.choices)?;
-        compressions(&scenario.compression)?;
+        medium::compressions(&scenario.compression)?;
         match (0.0..=100.0).contains(&scenario.changed_rows_percent) {
             true => Ok(()),
             false => Err(Error::invalid("changed_rows_percent: not 0 to 100")),
@@ -110,8 +108,10 @@ impl Measurement for BackupMatrix {
         let choices = medium::checked(&scenario.choices)?;
         let (rounds, bytes) =
             (options.rounds(scenario.rounds), options.bytes(scenario.database_kib));
-        let [sources, targets] = named(self)?;
-        let cells = cells(&scenario, &compressions(&scenario.compression)?, &sources, &targets);
+        let [sources, targets] =
+            disks::chosen(&self.source, &self.target, options.common(0).dir())?;
+        let cells =
+            cells(&scenario, &medium::compressions(&scenario.compression)?, &sources, &targets);
         let share = scenario.changed_rows_percent / 100.0;
         let mut round = 0.0;
         let choices = choices.as_slice();
@@ -139,10 +139,11 @@ impl Measurement for BackupMatrix {
         let options = &self.options;
         let scenario: Scenario = options.scenario(SCENARIO)?;
         let choices = medium::checked(&scenario.choices)?;
-        let compressions = compressions(&scenario.compression)?;
+        let compressions = medium::compressions(&scenario.compression)?;
         let (rounds, bytes) =
             (options.rounds(scenario.rounds), options.bytes(scenario.database_kib));
-        let [sources, targets] = named(self)?;
+        let [sources, targets] =
+            disks::chosen(&self.source, &self.target, options.common(0).dir())?;
         let cells = cells(&scenario, &compressions, &sources, &targets);
         let estimate = self.estimate()?;
         let program = options.program()?;
@@ -210,16 +211,6 @@ impl Measurement for BackupMatrix {
     }
 }
 
-fn compressions(names: &[String]) -> Result<Vec<&'static str>> {
-    let known = |name: &String| [COMPRESSION, NO_COMPRESSION].into_iter().find(|one| one == name);
-    let found: Vec<_> = names.iter().filter_map(known).collect();
-    let twice = (1..found.len()).any(|at| found[..at].contains(&found[at]));
-    match found.len() == names.len() && !found.is_empty() && !twice {
-        true => Ok(found),
-        false => Err(Error::invalid("compression: COMPRESSION, NO_COMPRESSION or both")),
-    }
-}
-
 fn cells(
     scenario: &Scenario,
     compressions: &[&'static str],
@@ -247,16 +238,6 @@ fn cells(
     cells
 }
 
-/// The disks that were given, else the one of the lab.
-fn named(given: &BackupMatrix) -> Result<[Vec<Named>; 2]> {
-    let default = Named { name: "disk".into(), dir: given.options.common(0).dir() };
-    let chosen = [&given.source, &given.target].map(|named| match named.is_empty() {
-        true => vec![default.clone()],
-        false => named.clone(),
-    });
-    disks::apart(chosen)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -268,7 +249,7 @@ mod tests {
         assert_eq!(scenario.choices, medium::CHOICES);
         let named = |name: &str| Named { name: name.into(), dir: "/".into() };
         let both = [named("HDD"), named("SSD")];
-        let compressions = compressions(&scenario.compression).unwrap();
+        let compressions = medium::compressions(&scenario.compression).unwrap();
         let cells = cells(&scenario, &compressions, &both, &both);
         let full = cells.iter().filter(|cell| matches!(cell.kind, Kind::Full(..))).count();
         assert_eq!(full * medium::CHOICES.len(), STATEMENTS);

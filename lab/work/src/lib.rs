@@ -6,6 +6,7 @@
 #![cfg_attr(not(test), deny(clippy::panic, clippy::unreachable))]
 
 mod acceleration;
+mod article_0;
 mod backup_load;
 mod backup_matrix;
 mod backup_overhead;
@@ -18,6 +19,7 @@ mod fixture;
 pub mod full;
 mod hummer;
 mod load;
+mod log_backups;
 mod maintenance;
 pub mod measurement;
 mod opening;
@@ -49,6 +51,7 @@ static MEASUREMENTS: &[Entry] = &[
     Entry::of::<scan_speed::ScanSpeed>(7),
     Entry::of::<backup_speed::BackupSpeed>(8),
     Entry::of::<backup_matrix::BackupMatrix>(10),
+    Entry::of::<log_backups::LogBackups>(17),
     Entry::of::<backup_overhead::BackupOverhead>(11),
     Entry::of::<hummer::Hummer>(13),
     Entry::of::<maintenance::Maintenance>(12),

@@ -56,7 +56,26 @@ impl Timed {
     /// # Errors
     /// [`Error::Invalid`] if it did not say what it processed.
     pub fn write(&self, notes: &mut Notes, turn: Turn<'_>, bytes: u64) -> Result<()> {
-        let (pages, said_s) = processed(&self.answer)?;
+        self.write_said(notes, turn, bytes, processed(&self.answer)?)
+    }
+
+    /// The same of a script of several backups or restores: pages and seconds are those of all.
+    ///
+    /// # Errors
+    /// As [`Timed::write`].
+    pub fn write_all(&self, notes: &mut Notes, turn: Turn<'_>, bytes: u64) -> Result<()> {
+        let said = all_processed(&self.answer)?;
+        let sum = |of: fn(&(f64, f64)) -> f64| said.iter().map(of).sum();
+        self.write_said(notes, turn, bytes, (sum(|one| one.0), sum(|one| one.1)))
+    }
+
+    fn write_said(
+        &self,
+        notes: &mut Notes,
+        turn: Turn<'_>,
+        bytes: u64,
+        (pages, said_s): (f64, f64),
+    ) -> Result<()> {
         let wall_s = self.answer.wall_s;
         let numbers = [
             ("elapsed_s", wall_s),
@@ -77,14 +96,24 @@ impl Timed {
 /// # Errors
 /// [`Error::Invalid`] if there is none.
 pub fn processed(answer: &Answer) -> Result<(f64, f64)> {
-    let told = answer.messages.iter().rfind(|message| message.number == PROCESSED);
-    let text = told.map(|message| message.text.as_str()).unwrap_or_default();
-    let found = text.split_once("successfully processed ").and_then(|(_, rest)| {
+    let last = all_processed(answer)?.pop();
+    last.ok_or_else(|| Error::invalid("not told what was processed"))
+}
+
+/// The same of each backup and restore of a script.
+fn all_processed(answer: &Answer) -> Result<Vec<(f64, f64)>> {
+    let told = answer.messages.iter().filter(|message| message.number == PROCESSED);
+    let read = |text: &str| {
+        let (_, rest) = text.split_once("successfully processed ")?;
         let (pages, rest) = rest.split_once(" pages in ")?;
         let (seconds, _) = rest.split_once(" seconds")?;
         Some((pages.parse().ok()?, seconds.parse().ok()?))
-    });
-    found.ok_or_else(|| Error::invalid(format!("not told what was processed: `{text}`")))
+    };
+    told.map(|message| {
+        let text = &message.text;
+        read(text).ok_or_else(|| Error::invalid(format!("not told what was processed: `{text}`")))
+    })
+    .collect()
 }
 
 /// Writes lengths and durations of the backup called `name`, which lies at `path`.
@@ -98,10 +127,26 @@ pub fn remember(
     name: &str,
     path: &Path,
 ) -> Result<()> {
+    let wanted = Some(turn.side).filter(|side| *side != CHOICES[0]);
+    remember_sealed(server, notes, turn, name, path, wanted)
+}
+
+/// The same of a backup that has to be encrypted with `wanted`, whatever its statement said.
+///
+/// # Errors
+/// As [`remember`].
+pub fn remember_sealed(
+    server: &Server,
+    notes: &mut Notes,
+    turn: Turn<'_>,
+    name: &str,
+    path: &Path,
+    wanted: Option<&str>,
+) -> Result<()> {
     let answer = server.run(&REMEMBERED.replace("{name}", &quoted(name)))?;
     let table = answer.table()?;
     let algorithm = table.value(0, "key_algorithm")?.as_str();
-    if algorithm.unwrap_or(CHOICES[0]) != turn.side {
+    if algorithm != wanted {
         return Err(Error::invalid(format!("backup `{name}` is encrypted with {algorithm:?}")));
     }
     let numbers = [
@@ -145,6 +190,20 @@ pub fn checked(choices: &[String]) -> Result<Vec<&'static str>> {
             "choices: `none` first, then each of {} at most once",
             CHOICES[1..].join(", ")
         ))),
+    }
+}
+
+/// The words of a scenario that compress backups, or do not.
+///
+/// # Errors
+/// [`Error::Invalid`] for one that is none, for none and for one twice.
+pub fn compressions(names: &[String]) -> Result<Vec<&'static str>> {
+    let known = |name: &String| [COMPRESSION, NO_COMPRESSION].into_iter().find(|one| one == name);
+    let found: Vec<_> = names.iter().filter_map(known).collect();
+    let twice = (1..found.len()).any(|at| found[..at].contains(&found[at]));
+    match found.len() == names.len() && !found.is_empty() && !twice {
+        true => Ok(found),
+        false => Err(Error::invalid("compression: COMPRESSION, NO_COMPRESSION or both")),
     }
 }
 
@@ -194,6 +253,10 @@ pub mod seconds {
     const COPIED_MB_PER_S: f64 = 400.0;
     /// Of every statement, its waiting for a quiet machine included.
     const EACH: f64 = 0.8;
+    /// Of a set more in a chain, made or read.
+    pub const SET: f64 = 0.03;
+    /// Rows that are written anew.
+    const WRITTEN_MB_PER_S: f64 = 20.0;
 
     /// Of a backup of `bytes` to a medium.
     pub fn backup(choice: &str, compression: &str, bytes: u64) -> f64 {
@@ -219,6 +282,11 @@ pub mod seconds {
     /// Of copying `bytes`.
     pub fn copied(bytes: u64) -> f64 {
         mb(bytes) / COPIED_MB_PER_S
+    }
+
+    /// Of writing rows of `bytes` of pages anew.
+    pub fn written(bytes: u64) -> f64 {
+        mb(bytes) / WRITTEN_MB_PER_S + EACH / 4.0
     }
 
     fn sealing(choice: &str, compression: &str, bytes: u64) -> f64 {

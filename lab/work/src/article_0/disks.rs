@@ -29,6 +29,18 @@ impl FromStr for Named {
     }
 }
 
+/// Sources and targets as they were given, else the lab's own disk, `own`; those that [`apart`] leaves.
+///
+/// # Errors
+/// As [`apart`].
+pub fn chosen(sources: &[Named], targets: &[Named], own: PathBuf) -> Result<[Vec<Named>; 2]> {
+    let default = Named { name: "disk".into(), dir: own };
+    apart([sources, targets].map(|named| match named.is_empty() {
+        true => vec![default.clone()],
+        false => named.to_vec(),
+    }))
+}
+
 /// Of sources and of targets those that are on disks of their own: there is nothing to compare between directories of
 /// one disk.
 ///
