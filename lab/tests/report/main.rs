@@ -467,6 +467,36 @@ fn surprising_cases_are_marked_by_shape_and_word() {
     assert!(page.contains("No control in this session."));
 }
 
+/// A log backup without ENCRYPTION is sealed, too: nothing of it is called plain or without encryption.
+#[test]
+fn log_backups_are_compared_with_a_base_that_is_called_what_it_is() {
+    let dir = tempfile::tempdir().unwrap();
+    let choices = ["no ENCRYPTION", "AES_128"];
+    let made = Made::new().with("same_device", true).session("1", "log-backups", &choices);
+    let mut made = made
+        .cell("COMPRESSION, a to b", "msdb_s", 0.001, |place| [2.0, 2.1][place])
+        .cell("COMPRESSION, a to b", "elapsed_s", 0.001, |place| [2.5, 2.6][place])
+        .cell("COMPRESSION, a to b", "compressed_bytes", 0.0, |_| 4e8);
+    for cell in ["restore, full", "restore, full and 10 logs, a point", "restore --at, full"] {
+        made = made.cell(cell, "elapsed_s", 0.001, |_| 3.0);
+    }
+    let page = page(&[&made.write(dir.path(), "r.jsonl")]);
+    let (_, section) = page.split_once("Log backups: every choice of encryption").unwrap();
+    for said in [
+        "Size of a log backup by msdb, MB",
+        "Duration of a log backup by msdb, seconds",
+        "Duration of the restores, seconds of wall time",
+        "Restores by RESTORE statements",
+        "Restores by pellucid restore --at",
+        "Time: AES_128 over no ENCRYPTION.",
+        "it is never backed up in clear",
+        "restore, full and 10 logs, a point",
+    ] {
+        assert!(section.contains(said), "{said}");
+    }
+    assert!(section.contains("over the base") && !section.contains("over plain time"));
+}
+
 #[test]
 fn a_goal_that_was_missed_is_said() {
     let dir = tempfile::tempdir().unwrap();

@@ -258,7 +258,7 @@ impl Measurement for LogBackups {
             ("restore_logs", json!(asked.scenario.restore_logs)),
             ("restore_log_kib", json!(asked.chain_log_bytes / 1024)),
             ("restore_choices", json!(asked.restored)),
-            ("cache", json!("warm")),
+            ("cache", json!("as the program leaves it")),
         ];
         let mut sides = medium::describe(&asked.sides, &program, &logged.content, logged.bytes)?;
         sides[0].algorithm = Some(SEALED_WITH.into());
