@@ -1,6 +1,5 @@
 //! The databases whose logs are backed up, what is committed in them, and the log backups.
 
-use std::cell::Cell as Counter;
 use std::path::{Path, PathBuf};
 
 use pellucid_lab_measure::error::{Error, Result};
@@ -27,8 +26,6 @@ pub const SEALED_WITH: &str = "AES_256";
 const NAMED: [&str; 2] = ["test", "warm"];
 /// Bytes of a page.
 const PAGE_BYTES: u64 = pellucid_lab_report::plan::PAGE_SIZE_BYTES as u64;
-/// More than a number of a row: no two versions of one are the same.
-const STRIDE: u64 = 1_000_003;
 
 /// The article with LOG in the place of DATABASE, from beginning to end on tiny databases: 40 log backups, 40 rows of its query.
 pub fn rehearse(program: &Path, dir: &Path, seed: u64) -> Result<()> {
@@ -83,8 +80,6 @@ pub struct Logged {
     /// Of a database.
     pub bytes: u64,
     seed: u64,
-    /// Versions of rows that were written.
-    versions: Counter<u64>,
 }
 
 impl Logged {
@@ -101,12 +96,12 @@ impl Logged {
         seal(program, &server, &ARTICLE_DISKS[..used], disks.target(0))?;
         let answer = server.run(&of_logs())?;
         let statements = statements(answer.table()?.text(0, "")?, "BACKUP LOG")?;
-        let (program, versions) = (program.to_path_buf(), Counter::new(0));
-        Ok(Self { server, program, disks, statements, content, bytes, seed, versions })
+        let program = program.to_path_buf();
+        Ok(Self { server, program, disks, statements, content, bytes, seed })
     }
 
     /// Statements that write about so many `bytes` of rows anew in the database of a source, each a transaction. Of the same `number`
-    /// they are always the same rows, of 0 the first ones; what they get is new, of the same length and as hard to compress.
+    /// they are always the same rows, of 0 the first ones.
     pub fn changes(&self, source: usize, (bytes, commits): (u64, u64), number: u64) -> Vec<String> {
         let all = self.content.rows;
         // The table has five eighths of a database.
@@ -116,16 +111,13 @@ impl Logged {
             0 => 0,
             _ => Random::of(&[self.seed, number]).below(all - rows + 1),
         };
-        let version = self.versions.get() + 1;
-        self.versions.set(version);
         let end = |commit: u64| first + rows * commit / commits;
         let change = |commit| {
+            // No index has the column, its length stays, and its content is as hard to compress either way.
             format!(
-                "UPDATE aw{}.dbo.CustomerOrder SET Article = LOWER(LEFT(CONVERT(VARCHAR(40), \
-                 HASHBYTES('MD5', CAST(OrderID + {} AS VARCHAR(20))), 2), 8)) \
+                "UPDATE aw{}.dbo.CustomerOrder SET Article = REVERSE(Article) \
                  WHERE OrderID > {} AND OrderID <= {}\nGO\n",
                 ARTICLE_DISKS[source],
-                version * STRIDE,
                 end(commit),
                 end(commit + 1)
             )
