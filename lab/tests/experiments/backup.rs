@@ -50,7 +50,6 @@ fn the_matrix_is_run_restored_and_found_in_msdb() {
     assert_eq!(records.session["scenario"], "backup-matrix");
     assert_eq!(parameters["same_device"], true);
     assert_eq!(parameters["statements_in_msdb"], 40);
-    assert_eq!(parameters["log_backups"], "not built yet");
     assert_eq!(
         (&parameters["sources"][0]["name"], &parameters["scale"]),
         (&"disk".into(), &0.0005.into())

@@ -171,7 +171,6 @@ impl Measurement for BackupMatrix {
             ("differentials", json!(scenario.differentials)),
             ("differential_base", json!("none, COMPRESSION")),
             ("changed_rows_percent", json!(scenario.changed_rows_percent)),
-            ("log_backups", json!("not built yet")),
             ("cache", json!("warm")),
         ];
         let conditions = Conditions {

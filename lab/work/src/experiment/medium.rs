@@ -310,6 +310,8 @@ pub mod seconds {
 
 #[cfg(test)]
 mod tests {
+    use pellucid_lab_measure::sql::Message;
+
     use super::*;
 
     #[test]
@@ -338,6 +340,39 @@ mod tests {
         assert!(discard("-", "AES_256", false) && discard("-", "AES_256", true));
         assert!(!discard(readable, "AES_256", false) && !discard(readable, "AES_256", true));
         assert!(!discard("-", "none", false));
+    }
+
+    #[test]
+    fn compressions_are_the_two_each_at_most_once() {
+        let of = |names: &[&str]| {
+            compressions(&names.iter().map(|name| name.to_string()).collect::<Vec<_>>())
+        };
+        assert_eq!(of(&[NO_COMPRESSION, COMPRESSION]).unwrap(), [NO_COMPRESSION, COMPRESSION]);
+        for wrong in [&[][..], &["zstd"], &[COMPRESSION, COMPRESSION]] {
+            assert!(of(wrong).is_err(), "{wrong:?}");
+        }
+    }
+
+    #[test]
+    fn each_backup_of_a_script_says_what_it_processed() {
+        let message = |number, text: &str| Message { number, severity: 10, text: text.into() };
+        let mut answer = Answer {
+            tables: Vec::new(),
+            messages: vec![
+                message(PROCESSED, "RESTORE DATABASE successfully processed 45 pages in 0.192 seconds (0.914 MB/sec)."),
+                message(4035, "Processed 18 pages for database 'restored', file 'a' on file 1."),
+                message(PROCESSED, "RESTORE LOG successfully processed 18 pages in 0.030 seconds (2.349 MB/sec)."),
+            ],
+            changed: Vec::new(),
+            wall_s: 1.0,
+            cpu_s: None,
+        };
+        assert_eq!(all_processed(&answer).unwrap(), [(45.0, 0.192), (18.0, 0.03)]);
+        assert_eq!(processed(&answer).unwrap(), (18.0, 0.03));
+        answer.messages.push(message(PROCESSED, "RESTORE LOG was long."));
+        assert!(all_processed(&answer).is_err());
+        answer.messages.clear();
+        assert!(processed(&answer).is_err());
     }
 
     #[test]
