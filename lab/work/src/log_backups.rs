@@ -156,7 +156,11 @@ impl Asked {
                     Media::Logs(count) => *count as f64,
                     Media::Full | Media::Differential => 0.0,
                 };
-                let log = seconds::copied(self.chain_log_bytes) + seconds::SET;
+                let set = match by {
+                    By::Statements => seconds::SET_BY_STATEMENT,
+                    By::Command => seconds::SET,
+                };
+                let log = seconds::copied(self.chain_log_bytes) + set;
                 let full = seconds::restore(side, COMPRESSION, self.bytes);
                 // Statements make the database of the full backup, and again of all sets.
                 let times = if *by == By::Statements && *media != Media::Full { 2.0 } else { 1.0 };
@@ -195,21 +199,28 @@ impl Measurement for LogBackups {
                 round += asked.seconds(cell, side);
             }
         }
-        let (steps, kept) = (asked.steps() as f64, asked.restored.len() as f64);
+        let restored = if asked.scenario.restores { asked.restored.len() } else { 0 };
+        let (steps, kept) = (asked.steps() as f64, restored as f64);
+        let restores = cells.iter().filter(|cell| matches!(cell.kind, Kind::Restore { .. }));
+        // What the database holds at each point, and once what each restore of the warm-up has.
+        let looks = match restored {
+            0 => 0,
+            _ => 1 + 2 * asked.scenario.restore_logs.len() + restores.count() * restored,
+        };
         let step = seconds::written(asked.chain_log_bytes) + kept * seconds::SET;
         let whole = seconds::backup("none", COMPRESSION, asked.bytes);
         let made = seconds::made(asked.bytes) + 6.0 * seconds::copied(asked.bytes) + whole;
         // Databases with their archives; full backups, differentials and logs that are kept; a restored database.
         let databases = (2 * sources.len() + 3) as u64 * asked.bytes;
-        let logs = 4 * asked.log_bytes + steps as u64 * kept as u64 * asked.chain_log_bytes;
-        let kept_bytes = if asked.scenario.restores { 2 * kept as u64 * asked.bytes } else { 0 };
+        let logs = 4 * asked.log_bytes + steps as u64 * restored as u64 * asked.chain_log_bytes;
         Ok(Estimate {
             seconds: made
                 + kept * 2.0 * whole
+                + looks as f64 * seconds::checked(asked.bytes)
                 + steps * step
                 + (asked.rounds + 1) as f64 * round
                 + 10.0,
-            bytes: databases + logs + kept_bytes,
+            bytes: databases + logs + 2 * restored as u64 * asked.bytes,
         })
     }
 

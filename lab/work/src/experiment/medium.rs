@@ -253,8 +253,11 @@ pub mod seconds {
     const COPIED_MB_PER_S: f64 = 400.0;
     /// Of every statement, its waiting for a quiet machine included.
     const EACH: f64 = 0.8;
-    /// Of a set more in a chain, made or read.
+    /// Of a set more in a chain, made, or read by the command; and restored by a statement.
     pub const SET: f64 = 0.03;
+    pub const SET_BY_STATEMENT: f64 = 0.08;
+    /// What is checked whole.
+    const CHECKED_MB_PER_S: f64 = 50.0;
     /// Rows that are written anew.
     const WRITTEN_MB_PER_S: f64 = 20.0;
 
@@ -287,6 +290,11 @@ pub mod seconds {
     /// Of writing rows of `bytes` of pages anew.
     pub fn written(bytes: u64) -> f64 {
         mb(bytes) / WRITTEN_MB_PER_S + EACH / 4.0
+    }
+
+    /// Of looking at a database whole.
+    pub fn checked(bytes: u64) -> f64 {
+        mb(bytes) / CHECKED_MB_PER_S
     }
 
     fn sealing(choice: &str, compression: &str, bytes: u64) -> f64 {
