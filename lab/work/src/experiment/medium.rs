@@ -253,8 +253,9 @@ pub mod seconds {
     const COPIED_MB_PER_S: f64 = 400.0;
     /// Of every statement, its waiting for a quiet machine included.
     const EACH: f64 = 0.8;
-    /// Of a set more in a chain, made, or read by the command; and restored by a statement.
+    /// Of a set more in a chain, made, or read by the command.
     pub const SET: f64 = 0.03;
+    /// Of one that a statement restores.
     pub const SET_BY_STATEMENT: f64 = 0.08;
     /// What is checked whole.
     const CHECKED_MB_PER_S: f64 = 50.0;
