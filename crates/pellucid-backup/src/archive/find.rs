@@ -1,4 +1,5 @@
-//! The sets of a place that lead to a point: the full backups in it or beside it say which chain, and the names which logs.
+//! The sets of a place that lead to a point: the full backups in it or beside it say which chain, and the names which logs
+//! of the archiver's. Logs of another name are known by their headers.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -12,13 +13,13 @@ use super::names::{LogName, FULL};
 use super::place::Place;
 use crate::job::{open_family, store_of, Point};
 
-/// The ends of the names of media that are no logs of the archiver's.
+/// The ends of the names of media that are no logs of the archiver's: full backups, and whatever `backup` has made.
 const OTHERS: [&str; 2] = [FULL, ".bak"];
 
-/// A full set or a differential, as its header says before anybody has its key.
+/// A set of a chain, as its header says before anybody has its key.
 struct Base {
     path: PathBuf,
-    is_full: bool,
+    kind: Kind,
     place: ChainPlace,
     begun: u64,
     source: [u8; 16],
@@ -68,6 +69,8 @@ pub fn media_of(media: &[PathBuf], point: &Point) -> Result<Vec<PathBuf>> {
             found => bases.extend(found?),
         }
     }
+    let (others, bases): (Vec<_>, Vec<_>) =
+        bases.into_iter().partition(|one| one.kind == Kind::Log);
     let sources: BTreeSet<_> = bases.iter().map(|base| base.source).collect();
     let folders: BTreeSet<_> = logs.iter().map(|log| log.folder.as_str()).collect();
     if folders.len() > 1 && sources.len() != 1 {
@@ -98,8 +101,14 @@ pub fn media_of(media: &[PathBuf], point: &Point) -> Result<Vec<PathBuf>> {
     };
     let mut paths = named.clone();
     let bases = bases.iter().filter(|one| one.place.fork == base.place.fork);
-    // A differential needs its full set, whichever that is.
-    paths.extend(bases.map(|one| one.path.clone()).filter(|path| !named.contains(path)));
+    // A differential needs its full set, whichever that is, and who restores leaves out the logs that nobody needs.
+    let others = others.iter().filter(|one| one.place.fork == base.place.fork);
+    let mut seen: BTreeSet<_> = named.into_iter().collect();
+    for one in bases.chain(others) {
+        if seen.insert(one.path.clone()) {
+            paths.push(one.path.clone());
+        }
+    }
     paths
         .extend((0..wanted.len()).filter(|at| !ends_before(*at)).map(|at| wanted[at].path.clone()));
     Ok(paths)
@@ -149,9 +158,9 @@ fn base_of(path: &Path) -> Result<Vec<Base>> {
     let sets = family.sets.iter().filter_map(|set| {
         let header = &set.header;
         let place = header.version2?.chain?;
-        (header.kind != Kind::Log).then(|| Base {
+        Some(Base {
             path: path.to_owned(),
-            is_full: header.kind == Kind::Full,
+            kind: header.kind,
             place,
             begun: header.begun,
             source: header.source,
@@ -167,7 +176,7 @@ fn base_for<'a>(bases: &'a [Base], point: &Point) -> Option<&'a Base> {
         Point::Lsn(lsn) => base.place.last <= *lsn,
         Point::Last | Point::Mark(_) | Point::BeforeMark(_) => true,
     };
-    let full = || bases.iter().filter(|base| base.is_full);
+    let full = || bases.iter().filter(|base| base.kind == Kind::Full);
     let before = full().filter(is_before).max_by_key(|base| base.begun);
     // What cannot be had is told by who looks for it, who knows what can.
     before.or_else(|| full().min_by_key(|base| base.begun))

@@ -171,6 +171,36 @@ fn each_commit_is_restored_from_the_directory_before_and_after_a_merging() {
     }
 }
 
+/// Also those that a timer makes, under names of their own, and beside the ones of another fork.
+#[test]
+fn log_backups_in_a_directory_are_found_whatever_their_names() {
+    let place = Place::new();
+    database(&place, "app.db");
+    std::fs::create_dir(place.path("out")).unwrap();
+    let back_up = |to: &str, log: bool| {
+        let mut words = vec!["--quiet", "backup", "app.db", "--to", to];
+        words.extend(log.then_some("--log"));
+        place.pellucid(&words).succeeded();
+    };
+    for round in ["1", "2"] {
+        place.pellucid(&["recovery", "app.db", "simple"]).succeeded();
+        place.pellucid(&["recovery", "app.db", "full"]).succeeded();
+        back_up(&format!("out/{round}.bak"), false);
+        for log in ["a", "b"] {
+            insert(&place, "app.db");
+            back_up(&format!("out/{round}-{log}.log.bak"), true);
+        }
+    }
+    let restore = ["--json", "restore", "out", "--at", "last", "--to", "x.db"];
+    let told = facts(place.pellucid(&restore));
+    assert_eq!((rows(&place, "x.db"), told["sets"].as_array().unwrap().len()), (4, 3), "{told}");
+    // One of them taken away is a gap, and no older state.
+    std::fs::remove_file(place.path("out/2-a.log.bak")).unwrap();
+    remove(&place, "x.db");
+    let gap = place.pellucid(&restore);
+    assert!(gap.code == 1 && gap.stderr.contains("are missing"), "{gap:?}");
+}
+
 /// The folder of the one chain in a database's folder.
 fn chain(folder: &Path) -> String {
     let entries = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap());
