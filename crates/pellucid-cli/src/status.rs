@@ -9,6 +9,7 @@ use std::process::ExitCode;
 use clap::Args;
 use pellucid::facts::{KeyFacts, Opener};
 use pellucid::hash::hex;
+use pellucid::header::{Header, Standing};
 use pellucid::shown::Shown;
 use pellucid::{Error, Subject};
 use pellucid_engine::inspect::{inspect, Inspection, Kind, SealedHeader};
@@ -263,8 +264,17 @@ fn state(found: &Inspection, sealed: &SealedHeader) -> String {
     }
 }
 
+/// What the restore that made it has left, or the backup of its tail, if it is not open to everybody.
+fn standing(header: &Header) -> &'static str {
+    match header.standing() {
+        Standing::Online => "",
+        Standing::Restoring => "\nrestoring",
+        Standing::Standby => "\nstandby",
+    }
+}
+
 /// Where the wal-index is, if it is not where it is by default.
-fn index_place(header: &pellucid::header::Header) -> &'static str {
+fn index_place(header: &Header) -> &'static str {
     match Place::of(header) {
         Place::Memory => "\nindex in memory",
         Place::File => "",
@@ -281,7 +291,7 @@ fn database_table(rows: &[Inspection], known: &Known) -> Grid {
                 let header = &sealed.header;
                 vec![
                     name,
-                    state(found, sealed) + index_place(header),
+                    state(found, sealed) + standing(header) + index_place(header),
                     checked(found, known),
                     header.algorithm().map_or("?".to_owned(), |a| a.name().to_owned()),
                     size,

@@ -128,6 +128,7 @@ pub fn facts(found: &Inspection, known: &Known) -> Value {
             facts["pages"] = pages(found, sealed).into();
             facts["generation"] = header.generation.into();
             facts["sequence"] = header.sequence.into();
+            facts["standing"] = header.standing().name().into();
             facts["index"] = Place::of(header).word().into();
             facts["file_id"] = hex(&header.file_id).into();
             facts["protectors"] = protectors(sealed).into();
