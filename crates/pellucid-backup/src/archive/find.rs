@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use pellucid::hash::hex;
 use pellucid::media::{ChainPlace, Kind};
+use pellucid::shown::Shown;
 use pellucid::{Error, Result, Subject};
 use pellucid_files::paths::look;
 
@@ -73,11 +74,16 @@ pub fn media_of(media: &[PathBuf], point: &Point) -> Result<Vec<PathBuf>> {
         bases.into_iter().partition(|one| one.kind == Kind::Log);
     let sources: BTreeSet<_> = bases.iter().map(|base| base.source).collect();
     let folders: BTreeSet<_> = logs.iter().map(|log| log.folder.as_str()).collect();
-    if folders.len() > 1 && sources.len() != 1 {
-        let names: Vec<_> = folders.iter().map(|name| format!("`{name}`")).collect();
+    if sources.len() > 1 || (folders.len() > 1 && sources.len() != 1) {
+        let mut names: Vec<_> = folders.iter().map(|name| format!("`{name}`")).collect();
+        if names.len() < 2 {
+            let first = |source: &[u8; 16]| bases.iter().find(|base| base.source == *source);
+            let firsts = sources.iter().filter_map(first);
+            names = firsts.map(|base| format!("`{}`", base.path.shown())).collect();
+        }
         return refused(format!(
-            "sets of several databases are there: name one of {}",
-            names.join(", ")
+            "sets of several databases are there: name those of one, such as {}",
+            names.join(" or ")
         ));
     }
     let Some(base) = base_for(&bases, point) else {

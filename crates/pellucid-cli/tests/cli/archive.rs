@@ -182,23 +182,41 @@ fn log_backups_in_a_directory_are_found_whatever_their_names() {
         words.extend(log.then_some("--log"));
         place.pellucid(&words).succeeded();
     };
+    let mut moments = Vec::new();
     for round in ["1", "2"] {
         place.pellucid(&["recovery", "app.db", "simple"]).succeeded();
         place.pellucid(&["recovery", "app.db", "full"]).succeeded();
         back_up(&format!("out/{round}.bak"), false);
         for log in ["a", "b"] {
             insert(&place, "app.db");
+            moments.push(sql(
+                &place,
+                "app.db",
+                "SELECT strftime('%Y-%m-%d %H:%M:%f', 'now', '+0.001 seconds');",
+            ));
+            std::thread::sleep(Duration::from_millis(5));
             back_up(&format!("out/{round}-{log}.log.bak"), true);
         }
     }
     let restore = ["--json", "restore", "out", "--at", "last", "--to", "x.db"];
     let told = facts(place.pellucid(&restore));
     assert_eq!((rows(&place, "x.db"), told["sets"].as_array().unwrap().len()), (4, 3), "{told}");
+    remove(&place, "x.db");
+    // The moment says which chain.
+    for (at, moment) in moments.iter().enumerate() {
+        place.pellucid(&["restore", "out", "--at", moment.trim(), "--to", "x.db"]).succeeded();
+        assert_eq!(rows(&place, "x.db") as usize, at + 1);
+        remove(&place, "x.db");
+    }
     // One of them taken away is a gap, and no older state.
     std::fs::remove_file(place.path("out/2-a.log.bak")).unwrap();
-    remove(&place, "x.db");
     let gap = place.pellucid(&restore);
     assert!(gap.code == 1 && gap.stderr.contains("are missing"), "{gap:?}");
+    // Another database's full backup is not taken for a newer one of this.
+    database(&place, "other.db");
+    place.pellucid(&["--quiet", "backup", "other.db", "--to", "out/3.bak"]).succeeded();
+    let several = place.pellucid(&restore);
+    assert!(several.code == 1 && several.stderr.contains("out/3.bak"), "{several:?}");
 }
 
 /// The folder of the one chain in a database's folder.
