@@ -37,7 +37,7 @@ pub struct LogSector {
     pub run: [u8; RUN_BYTES],
     /// The same of the run before.
     pub before: [u8; RUN_BYTES],
-    /// When the last commit of the run before was.
+    /// When the last commit was: of this run if it was allowed to end, else of the one before.
     pub before_ended: Time,
     /// The highest epoch that the log's archive had given when a run began or ended, 0 without a chain of log backups. An archive that
     /// knows of none so high is an older one.

@@ -99,15 +99,18 @@ impl WalFile {
         Ok(standing)
     }
 
-    /// Notes in sector 2 how much of the run is kept, so that an older state of the archive is known as one. Who ends a run has the
-    /// database for itself, or the write lock. A disk that cannot take it takes no more of the log either.
-    fn note_end(&self, state: &ArchiveState) {
+    /// Notes in sector 2 how much of the run is kept, so that an older state of the archive is known as one, and when its last commit
+    /// was, so that no later one is before it. Who ends a run has the database for itself, or the write lock. A disk that cannot
+    /// take it takes no more of the log either.
+    fn note_end(&mut self, state: &ArchiveState) {
         let Ok(Some(sector)) = self.container.log_sector() else { return };
-        if Run::second(&sector.run).salts() != state.live.salts {
+        let (run, last) = (Run::second(&sector.run), state.live.kept);
+        if run.salts() != state.live.salts {
             return;
         }
         let epoch = sector.epoch.max(state.highest);
-        let ended = LogSector { epoch, kept: state.live.kept, has_ended: true, ..sector };
+        let before_ended = self.time_of(last, &run).unwrap_or(sector.before_ended);
+        let ended = LogSector { epoch, kept: last, before_ended, has_ended: true, ..sector };
         if ended != sector {
             let _ = self.container.write_log_sector(&ended);
         }

@@ -202,8 +202,12 @@ impl WalFile {
         let of_run = sector.filter(|sector| sector.run == *run.bytes());
         let count = match of_run {
             _ if before == 0 => {
-                let time = sector.map(|sector| sector.before_ended).unwrap_or_default();
-                let last = self.stamps.last.1.time.max(time);
+                let (is_of_run, own) = (of_run.is_some(), self.stamps.last.1.time);
+                let last = match sector {
+                    Some(sector) if is_of_run || sector.has_ended => sector.before_ended,
+                    Some(sector) => own.max(sector.before_ended),
+                    None => own,
+                };
                 self.stamps.last = (Spot::default(), Stamp { time: last, ..Stamp::default() });
                 self.stamps.counted_alone = true;
                 of_run.map_or(0, |sector| sector.recoveries)
@@ -229,6 +233,17 @@ impl WalFile {
         Ok(count)
     }
 
+    /// When the commit was that ends with a frame. None if there is no such frame, or it cannot be read.
+    pub(super) fn time_of(&mut self, number: u32, run: &Run) -> Option<Time> {
+        if number == 0 {
+            return None;
+        }
+        if self.stamps.last.0 != (run.salts(), number) {
+            self.read_stamp(number, run).ok()?;
+        }
+        Some(self.stamps.last.1.time)
+    }
+
     /// Opens a frame for its stamp.
     fn read_stamp(&mut self, number: u32, run: &Run) -> Outcome<()> {
         if self.read_unit(number)? == ReadEnd::Short {
@@ -247,7 +262,10 @@ impl WalFile {
             // As above.
             self.keep_lost_behind(0)?;
         }
-        let ended = self.stamps.last.1.time.max(sector.before_ended);
+        let ended = match sector.has_ended {
+            true => sector.before_ended,
+            false => self.stamps.last.1.time.max(sector.before_ended),
+        };
         let begun = match sector.run == *run.bytes() {
             // SQLite writes the same header again where a recovery has found no frame, or the first transaction was rolled back.
             // What lies behind has lower counts.
