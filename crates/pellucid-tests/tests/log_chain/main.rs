@@ -18,9 +18,11 @@
 //! at) choose other runs (tests/campaigns/log-chain).
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::type_complexity)]
 
+mod boundaries;
 mod busy;
 mod chain;
 mod changed;
+mod clocks;
 mod escapes;
 mod faults;
 mod marks;
@@ -55,6 +57,7 @@ const LEAST_COMMITS: usize = 300;
 fn child_entry() {
     match role().as_deref() {
         Some("writer") => writer::run(),
+        Some("clocks") => clocks::run(),
         Some("script") => faults::script(),
         Some("marks") => marks::script(),
         Some("commits") => escapes::commits(),

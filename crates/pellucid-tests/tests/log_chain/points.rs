@@ -1,14 +1,13 @@
-//! Every commit is a point that a database can be restored to: by its number, and by its time.
+//! What log backups lead to, what they do not, and what the tests of both share.
 
 use std::path::{Path, PathBuf};
 
 use pellucid::header::{RecoveryModel, Standing};
-use pellucid::lsn::Lsn;
 use pellucid::Algorithm;
 use pellucid_backup::job::{
     back_up, processors, restore, Done, Files, Job, Library, LogJob, Point, Restored, Restoring,
 };
-use pellucid_engine::log_chain::{self, KeptLog};
+use pellucid_engine::log_chain;
 use pellucid_host::DatabaseError;
 use rusqlite::Connection;
 
@@ -79,9 +78,6 @@ pub fn dump(connection: &Connection) -> Vec<(i64, i64, Vec<u8>)> {
     rows.map(Result::unwrap).collect()
 }
 
-/// What the database held behind each commit, and the commit's number and time.
-type States = Vec<(Lsn, u64, Vec<(i64, i64, Vec<u8>)>)>;
-
 /// Commits of every kind: small ones, one that makes the file three times as large, one that makes it small again, a rebuilt one.
 pub fn commit(connection: &Connection, number: usize) {
     let change = match number % 11 {
@@ -95,64 +91,6 @@ pub fn commit(connection: &Connection, number: usize) {
         _ => "UPDATE t SET v = v + 1 WHERE id % 17 = 0",
     };
     connection.execute_batch(change).unwrap();
-}
-
-#[test]
-fn every_commit_is_a_point() {
-    for page_bytes in [512, 4096, 65536] {
-        let bench = Bench::new(page_bytes);
-        log_chain::set_model(&bench.database(), RecoveryModel::Full).unwrap();
-        let connection = bench.open();
-        connection
-            .execute_batch("PRAGMA auto_vacuum = FULL; PRAGMA wal_autocheckpoint = 37")
-            .unwrap();
-        let mut media = vec![full(&bench, "full.bak")];
-        let mut states = States::new();
-        for round in 0..4 {
-            let mut dumps = Vec::new();
-            for number in 0..13 {
-                commit(&connection, round * 13 + number);
-                dumps.push(dump(&connection));
-            }
-            // One of them was made by a commit more: VACUUM and the like are one commit each.
-            let kept =
-                KeptLog::open(&bench.database(), std::time::Duration::from_secs(10)).unwrap();
-            assert_eq!(kept.commits().len(), dumps.len());
-            let commits = kept.commits().iter().zip(dumps);
-            states.extend(commits.map(|(commit, dump)| (commit.lsn, commit.time, dump)));
-            drop(kept);
-            if round == 2 {
-                media.push(differential(&bench, "differential.bak", &media[0]));
-            }
-            media.push(log(&bench, &format!("log-{round}.bak")));
-        }
-        let to = bench.path("db/restored.db");
-        let is = |point: Point, (lsn, time, wanted): &(Lsn, u64, Vec<(i64, i64, Vec<u8>)>)| {
-            let done = restored(&media, point.clone(), to.clone()).unwrap();
-            let connection = open(&to);
-            assert!(dump(&connection) == *wanted, "{point}, for LSN {lsn} of {time}");
-            let whole: String =
-                connection.query_row("PRAGMA integrity_check", [], |row| row.get(0)).unwrap();
-            assert_eq!(whole, "ok", "{point}");
-            done
-        };
-        for (number, state) in states.iter().enumerate() {
-            is(Point::Lsn(state.0), state);
-            // Commits of one unit of time belong together.
-            let later = states.get(number + 1).is_some_and(|next| next.1 == state.1);
-            if number % 4 == 1 && !later {
-                is(Point::Time(state.1), state);
-                is(Point::Time(state.1 + 1), state);
-                let before = &states[number - 1];
-                is(Point::Time(state.1 - 1), before);
-            }
-        }
-        let done = is(Point::Last, states.last().unwrap());
-        assert_eq!(done.reached.map(|(lsn, _)| lsn), states.last().map(|state| state.0));
-        // A differential spares the logs before it.
-        let kinds: Vec<_> = done.sets.iter().map(|(_, kind)| kind.name()).collect();
-        assert_eq!(kinds, ["full", "differential", "log"]);
-    }
 }
 
 #[test]
