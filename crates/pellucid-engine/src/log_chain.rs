@@ -227,7 +227,7 @@ pub fn break_by(path: &Path, witness: &Witness) -> Result<(), DatabaseError> {
     let archive = Archive::open(container.path()).map_err(|error| no_archive(path, error))?;
     let locked = archive.lock(PATIENCE)?;
     let state = archive.state(&keys)?;
-    if witness.is_ahead_of(&state.fork, state.sequence) {
+    if witness.is_ahead_of(&state) {
         // Without a keyring, or with one that may only be read, the archive says it alone.
         let _ = witness::remember_other(witness);
         put_back(&container, &locked, (witness, &keys))?;

@@ -7,6 +7,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use pellucid::error::{Error, Result, Subject};
+use pellucid::log_archive::ArchiveState;
 use pellucid::lsn::Lsn;
 use pellucid_files::paths::original_path;
 
@@ -41,8 +42,13 @@ pub struct Witness {
 impl Witness {
     /// Whether an archive knows less than the witness. One of another fork is no witness of it. An older header is known by what the
     /// keyring has of the database.
-    pub fn is_ahead_of(&self, fork: &[u8; 16], archive_sequence: u64) -> bool {
-        self.fork == *fork && self.archive_sequence > archive_sequence
+    ///
+    /// The sequence of an older archive that goes on gets there again, without any backup. What backups have does not: until a full
+    /// backup accepts it, an archive that is known as an older one is behind.
+    pub fn is_ahead_of(&self, state: &ArchiveState) -> bool {
+        let is_told = !state.broken_at.is_none() && state.highest > self.lsn.epoch;
+        let knows_more = self.lsn > state.backed_up && !is_told;
+        self.fork == state.fork && (self.archive_sequence > state.sequence || knows_more)
     }
 
     fn encode(&self) -> Vec<u8> {
@@ -197,7 +203,20 @@ mod tests {
     #[test]
     fn it_is_ahead_of_what_knows_less_of_its_fork() {
         let known = witness(9);
-        let ahead = |fork, archive| known.is_ahead_of(&[fork; 16], archive);
+        let state = |fork, sequence, backed_up| ArchiveState {
+            fork: [fork; 16],
+            sequence,
+            backed_up,
+            highest: 4,
+            ..ArchiveState::default()
+        };
+        let ahead = |fork, archive| known.is_ahead_of(&state(fork, archive, known.lsn));
         assert!(ahead(2, 8) && !ahead(2, 9) && !ahead(2, 10) && !ahead(8, 0));
+        // An older one that has gone on without a backup, and one that was told of.
+        let older = state(2, 20, Lsn::new(4, 4));
+        let of_older_epoch = ArchiveState { broken_at: Lsn::new(3, 1), ..older };
+        let told = ArchiveState { highest: 5, ..of_older_epoch };
+        assert!(known.is_ahead_of(&older) && known.is_ahead_of(&of_older_epoch));
+        assert!(!known.is_ahead_of(&told));
     }
 }

@@ -210,7 +210,15 @@ impl Container {
     /// Those of [`witness::assert_fresh`].
     pub fn assert_fresh(&self) -> Result<()> {
         let keys = self.state.borrow().keys.clone();
-        witness::assert_fresh(&self.path, self.chain(), keys.as_deref())
+        let state = witness::assert_fresh(&self.path, self.chain(), keys.as_deref())?;
+        // Whether a log is there is not looked at: then it is the live run's.
+        match self.is_behind(&state, Some(state.live.salts)) {
+            Ok(false) => Ok(()),
+            _ => Err(Error::misuse(
+                Subject::Container,
+                "it is older than its archive of logs: somebody put it back; `pellucid check --against MEDIA` names the pages",
+            )),
+        }
     }
 
     /// Logs a line about the database.

@@ -20,7 +20,7 @@ use crate::pins::names::Names;
 /// # Errors
 /// What keeps the keyring from being read: nobody knows then.
 pub fn ahead(path: &Path, state: &ArchiveState) -> Result<Option<Witness>> {
-    let is_ahead = |one: &Witness| one.is_ahead_of(&state.fork, state.sequence);
+    let is_ahead = |one: &Witness| one.is_ahead_of(state);
     Ok(recall(path)?.into_iter().filter(is_ahead).max_by_key(|one| one.archive_sequence))
 }
 
@@ -113,12 +113,12 @@ pub fn break_behind(
     keys: &ContainerKeys,
 ) -> Result<ArchiveState> {
     let mut state = locked.archive().state(keys)?;
-    if !witness.is_ahead_of(&state.fork, state.sequence) {
+    if !witness.is_ahead_of(&state) {
         return Ok(state);
     }
     let place = state.place();
     state.goes_on_behind_older(witness.lsn.epoch, state.live.salts);
-    state.sequence = witness.archive_sequence;
+    state.sequence = state.sequence.max(witness.archive_sequence);
     // The state is written over the older one of both sectors.
     if (ArchiveState { sequence: state.sequence + 1, ..state }).place() == place {
         state.sequence += 1;
@@ -126,7 +126,7 @@ pub fn break_behind(
     locked.write(&state, keys)
 }
 
-/// Whether the database at `path` may be as new as the keyring knows it, for whoever asks for that.
+/// Whether the database at `path` may be as new as the keyring knows it, for whoever asks for that. What its archive says.
 ///
 /// # Errors
 /// [`put_back`]; [`Error::Misuse`] if no chain of log backups is known of it; what keeps the keyring or the archive from being read.
@@ -134,7 +134,7 @@ pub fn assert_fresh(
     path: &Path,
     chain: Option<[u8; 16]>,
     keys: Option<&ContainerKeys>,
-) -> Result<()> {
+) -> Result<ArchiveState> {
     let refuse = |what: &str| Err(Error::misuse(Subject::File(path.to_owned()), what.to_owned()));
     let (Some(fork), Some(keys)) = (chain, keys) else {
         return refuse(
@@ -154,6 +154,6 @@ pub fn assert_fresh(
     }
     match ahead(path, &state)? {
         Some(witness) => Err(put_back(path, &witness)),
-        None => Ok(()),
+        None => Ok(state),
     }
 }

@@ -1,9 +1,10 @@
 //! Sector 2 of a database of version 2: read under any key that the header lists, written under the current one.
 
 use pellucid::keys::{ContainerKeys, GENERATION_WRITES};
+use pellucid::log_archive::ArchiveState;
 use pellucid::log_sector::{LogSector, LOG_SECTOR_BYTES};
 use pellucid::sector::{Wear, WEAR_LOG_OFFSET};
-use pellucid::wal::Version;
+use pellucid::wal::{Run, Version};
 use pellucid_host::code::Outcome;
 use pellucid_host::ffi;
 
@@ -52,6 +53,22 @@ impl Container {
         }
         let older = keys.header_keys().map_err(|error| self.report(&error))?;
         Ok(LogSector::parse(&bytes, &older).ok().map(|sector| (sector, false)))
+    }
+
+    /// Whether the database is older than its archive: that has commits of a run that began behind what sector 2 has. Before a run ends
+    /// the database file is synced, with the sector that was written before the run's first frame; before that its log is there, which
+    /// is the one of `present`.
+    ///
+    /// # Errors
+    /// The lower VFS's code.
+    pub fn is_behind(&self, state: &ArchiveState, present: Option<[u8; 8]>) -> Outcome<bool> {
+        let (sector, live) = (self.log_sector()?, &state.live);
+        let has_commits = live.kept > 0 || live.handed_out > 0;
+        let is_over = state.has_ended || present.is_none_or(|present| present != live.salts);
+        let is_older = |sector: LogSector| {
+            sector.epoch < live.epoch && Run::second(&sector.run).salts() != live.salts
+        };
+        Ok(has_commits && is_over && sector.is_some_and(is_older))
     }
 
     /// Writes sector 2 under the current key. Nothing waits for its sync.

@@ -259,6 +259,11 @@ impl WalFile {
         let present = self.present_run()?;
         if self.is_older(&state)? {
             self.goes_on_behind_an_older(&mut state, present.as_ref().map(|(_, run)| run));
+        } else {
+            let salts = present.as_ref().map(|(_, run)| run.salts());
+            if self.container.is_behind(&state, salts).map_err(io_error)? {
+                self.goes_on_without_what_ended(&mut state, salts);
+            }
         }
         let Some((header, run)) = present else {
             // The log is gone, or was never written.
@@ -330,6 +335,17 @@ impl WalFile {
         self.container.note(ffi::CORRUPT, what);
     }
 
+    /// Breaks the chain of a database that is older than its archive.
+    fn goes_on_without_what_ended(&self, state: &mut ArchiveState, present: Option<[u8; 8]>) {
+        let behind = state.live.lsn(state.live.kept);
+        state.begin_run(present.unwrap_or_default());
+        state.before = LogRun::default();
+        state.is_broken(behind);
+        let what = "it is older than its archive of logs: somebody put it back, or it was not synced. The chain of log backups is broken, \
+                    and goes on with the next full backup";
+        self.container.note(ffi::CORRUPT, what);
+    }
+
     /// Breaks the chain behind what is kept.
     fn lose(&self, state: &mut ArchiveState) {
         let behind = state.live.lsn(state.live.kept);
@@ -364,7 +380,8 @@ impl WalFile {
         if state.live.salts == salts {
             return Ok(false);
         }
-        if state.before.epoch != 0 && state.before.salts == salts {
+        let is_unknown = state.live.kept == 0 && state.live.handed_out == 0;
+        if state.before.epoch != 0 && state.before.salts == salts && is_unknown {
             // The run that the state knew of never came to the disk. The one before had ended.
             (state.live, state.has_ended) = (state.before, true);
             state.before = LogRun::default();
@@ -431,6 +448,10 @@ impl WalFile {
         if left + 1 < run.first {
             // It left this epoch and the one before, and nothing says where that one began.
             state.is_broken(run.behind);
+            self.tell_broken();
+        } else if run.lsn(left) < state.backed_up {
+            // Backups have them, and were synced before: the disk has lied, or an older log was put back.
+            state.is_broken(run.lsn(left));
             self.tell_broken();
         }
         state.live.kept = left;

@@ -1,7 +1,7 @@
 //! Recoveries of a log of version 2: counted in sector 2, so that frames of before and of after tell apart.
 
 use pellucid::log_sector::LogSector;
-use pellucid::wal::{refuse_other, Run, Version, WalHeader, COUNT_MOST, HEADER_BYTES};
+use pellucid::wal::{refuse_other, Run, Version, WalHeader, COUNT_MOST, HEADER_BYTES, RUN_BYTES};
 use pellucid_host::code::Outcome;
 
 use super::WalFile;
@@ -71,6 +71,8 @@ impl WalFile {
         let is_same = sector.run == *run.bytes();
         let (known, before) = match is_same {
             true => (sector.recoveries, sector.before),
+            // Under a chain nobody vouches for what it went on behind: it may be a log of long ago that somebody put there.
+            false if self.container.chain().is_some() => (0, [0; RUN_BYTES]),
             false => (0, sector.run),
         };
         LogSector {
