@@ -16,6 +16,7 @@ mod archive;
 #[cfg(feature = "sabotage")]
 mod caught;
 mod exchange;
+mod full;
 mod index;
 mod logs;
 mod media;
@@ -56,6 +57,15 @@ fn a_seeded_thousandth_of_the_other_version() {
     println!("{said}");
 }
 
+/// An older state of a database with a chain of log backups.
+#[test]
+fn a_seeded_part_of_what_a_chain_tells() {
+    let ended = child("full").env("PELLUCID_ADVERSARY_PLACE", "").output().unwrap();
+    let said = String::from_utf8_lossy(&ended.stdout);
+    assert!(ended.status.success(), "{said}{}", String::from_utf8_lossy(&ended.stderr));
+    println!("{said}");
+}
+
 #[test]
 fn child_entry() {
     let Some(role) = role() else { return };
@@ -65,6 +75,11 @@ fn child_entry() {
         "foreign" => world::make_foreign(place),
         "forge" => media::forge(place),
         "cases" => a_seeded_thousandth(),
+        "full" => full::run(
+            number("PELLUCID_ADVERSARY_SEED", 1),
+            number("PELLUCID_ADVERSARY_FIRST", 0),
+            number("PELLUCID_FULL_CASES", EACH_TIME),
+        ),
         other => panic!("there is no role {other}"),
     }
 }
