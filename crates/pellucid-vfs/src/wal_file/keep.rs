@@ -109,7 +109,7 @@ impl WalFile {
             return;
         }
         let epoch = sector.epoch.max(state.highest);
-        let before_ended = self.time_of(last, &run).unwrap_or(sector.before_ended);
+        let before_ended = self.time_of(last, &run).unwrap_or_else(|| self.ended_before(&sector));
         let ended = LogSector { epoch, kept: last, before_ended, has_ended: true, ..sector };
         if ended != sector {
             let _ = self.container.write_log_sector(&ended);

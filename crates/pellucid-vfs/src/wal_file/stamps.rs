@@ -3,7 +3,9 @@
 //! docs/design/format-2.md, "Log", says what the stamps prove.
 
 use pellucid::log_sector::LogSector;
-use pellucid::wal::{page_and_commit, Run, Stamp, Time, COUNT_MOST, FRAME_HEADER_BYTES};
+use pellucid::wal::{
+    page_and_commit, Run, Stamp, Time, COUNT_MOST, FRAME_HEADER_BYTES, HEADER_BYTES,
+};
 use pellucid::{Error, Subject};
 use pellucid_host::code::Outcome;
 
@@ -233,15 +235,30 @@ impl WalFile {
         Ok(count)
     }
 
-    /// When the commit was that ends with a frame. None if there is no such frame, or it cannot be read.
+    /// When the commit was that ends with a frame. None if there is no such frame any more, or it cannot be read.
     pub(super) fn time_of(&mut self, number: u32, run: &Run) -> Option<Time> {
         if number == 0 {
             return None;
         }
         if self.stamps.last.0 != (run.salts(), number) {
+            let mut header = [0; HEADER_BYTES];
+            let is_there = self.lower.read(&mut header, 0) == Ok(ReadEnd::Full)
+                && Run::of(&header, self.version()) == *run
+                && self.lower.size().is_ok_and(|bytes| bytes >= self.offset(number + 1));
+            if !is_there {
+                return None;
+            }
             self.read_stamp(number, run).ok()?;
         }
         Some(self.stamps.last.1.time)
+    }
+
+    /// When the last commit was before the next run, as far as sector 2 and this connection know.
+    pub(super) fn ended_before(&self, sector: &LogSector) -> Time {
+        match sector.has_ended {
+            true => sector.before_ended,
+            false => self.stamps.last.1.time.max(sector.before_ended),
+        }
     }
 
     /// Opens a frame for its stamp.
@@ -262,10 +279,7 @@ impl WalFile {
             // As above.
             self.keep_lost_behind(0)?;
         }
-        let ended = match sector.has_ended {
-            true => sector.before_ended,
-            false => self.stamps.last.1.time.max(sector.before_ended),
-        };
+        let ended = self.ended_before(&sector);
         let begun = match sector.run == *run.bytes() {
             // SQLite writes the same header again where a recovery has found no frame, or the first transaction was rolled back.
             // What lies behind has lower counts.
