@@ -35,6 +35,7 @@ small=()
 for package in pellucid-{cli,sql,tsql,backup,exchange,keyring,engine} clap_builder object_store hyper reqwest rustls; do
   small+=(--config "profile.release.package.$package.codegen-units=1")
 done
+small+=(--config 'profile.release.package.pellucid-cli.opt-level="s"')
 "$cargo" build --release --workspace --locked --target-dir "$out/build" "${small[@]}"
 unset RUSTFLAGS CFLAGS CXXFLAGS
 .ci/shipped "$PELLUCID_BIN"
