@@ -412,7 +412,7 @@ impl Locked<'_> {
         let (segment, file) = self.archive.open_segment(name, keys)?;
         let run = Run::of(&segment.header, Version::Second);
         let (mut unit, mut frame) = (vec![0; frame_bytes], vec![0; frame_bytes]);
-        let (mut tails, last) = (Sha256::new(), segment.first + segment.count - 1);
+        let (mut tails, mut done) = (Sha256::new(), 0);
         self.keep(&segment, keys, (frame_bytes, segment.count), |pieces, first| {
             for (number, sealed) in (first..).zip(pieces.chunks_exact_mut(frame_bytes)) {
                 let at = u64::from(number - segment.first) * frame_bytes as u64;
@@ -425,7 +425,8 @@ impl Locked<'_> {
                     self.renew_mark((&run, stamp), number, keys)?;
                 }
                 seal_frame(keys, &mut SystemNonces, (&run, stamp), number, &frame, sealed)?;
-                if number == last && tails.clone().finish() != segment.tails {
+                done += 1;
+                if done == segment.count && tails.clone().finish() != segment.tails {
                     return Err(other_frames(&segment));
                 }
             }

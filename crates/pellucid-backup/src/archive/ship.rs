@@ -246,6 +246,15 @@ impl Shipper {
         self.ship_log(tell).map_err(|error| self.without_base(error))
     }
 
+    /// Makes the folder of a chain, once, in a place that has to heed conditions.
+    fn prepare(&mut self, fork: [u8; 16]) -> Result<(), JobError> {
+        if self.prepared != Some(fork) {
+            self.place.prepare(&folder_of_fork(&self.folder, &fork))?;
+            self.prepared = Some(fork);
+        }
+        Ok(())
+    }
+
     /// The database has this folder. `rekey --new-id` gives it another one, and so does another database under its name.
     fn is_in(&mut self, folder: String) {
         if folder != self.folder {
@@ -274,15 +283,13 @@ impl Shipper {
             if kept.commits().is_empty() {
                 drop(kept);
                 if self.options.once {
+                    self.prepare(fork)?;
                     self.renew_if_behind(&owner, &state, tell)?;
                 }
                 shipped.last = shipped.last.or(Some(state.backed_up));
                 return Ok(shipped);
             }
-            if self.prepared != Some(fork) {
-                self.place.prepare(&folder_of_fork(&self.folder, &fork))?;
-                self.prepared = Some(fork);
-            }
+            self.prepare(fork)?;
             self.renew_if_old(&owner, &state, tell)?;
             let name = self.name_of(&kept);
             let path = self.place.path_of(&name);

@@ -384,3 +384,15 @@ fn two_archivers_of_one_database_are_no_copies_of_each_other() {
     facts(place.pellucid(&["--json", "restore", "out", "--at", "last", "--to", "x.db"]));
     assert_eq!(rows(&place, "x.db"), 24);
 }
+
+#[test]
+fn a_new_place_has_a_witness_before_it_has_a_log_set() {
+    let place = Place::new();
+    database(&place, "app.db");
+    place.pellucid(&["backup", "app.db", "--to", "full.bak"]).succeeded();
+    fs::create_dir(place.path("out")).unwrap();
+    let told = To::Directory.ship(&place, &[]);
+    assert!(told.code == 0 && !told.all().contains("warning"), "{told:?}");
+    let content = To::Directory.content(&place);
+    assert!(content.iter().any(|one| one.contains("/witness")), "{content:?}");
+}

@@ -124,7 +124,11 @@ impl Segment {
                 tails: fields.array()?,
             })
         };
-        read().ok_or_else(|| Error::corrupt(Subject::LogArchive, "its fields are malformed"))
+        // Who holds an old key can make a head that says anything.
+        let fits = |segment: &Self| segment.first.checked_add(segment.count).is_some();
+        read()
+            .filter(fits)
+            .ok_or_else(|| Error::corrupt(Subject::LogArchive, "its fields are malformed"))
     }
 }
 
@@ -154,6 +158,9 @@ mod tests {
             assert!(Segment::parse(&head, [&key]).is_err(), "bit {bit}");
             head[bit / 8] ^= 1 << (bit % 8);
         }
+        let beyond = Segment { first: u32::MAX, ..segment };
+        let refused = Segment::parse(&beyond.encode(&key), [&key]).unwrap_err();
+        assert!(matches!(refused, Error::Corrupt { .. }), "{refused}");
         assert_eq!(segment.file_name(), "000000ab-00000012.frames");
         assert_eq!(Segment::of_file_name(&segment.file_name()), Some((0xab, 18)));
         for name in
