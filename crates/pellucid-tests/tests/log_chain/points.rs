@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use pellucid::header::{RecoveryModel, Standing};
 use pellucid::Algorithm;
 use pellucid_backup::job::{
-    back_up, processors, restore, Done, Files, Job, Library, LogJob, Point, Restored, Restoring,
+    back_up, processors, restore, Done, Files, Job, JobError, Library, LogJob, Point, Restored,
+    Restoring,
 };
 use pellucid_engine::log_chain;
 use pellucid_host::DatabaseError;
@@ -35,9 +36,12 @@ pub fn log(bench: &Bench, name: &str) -> PathBuf {
 }
 
 pub fn log_done(bench: &Bench, name: &str) -> (Done, PathBuf) {
-    let path = bench.path(name);
-    let job = Job::new(bench.database(), files(path.clone()));
-    (back_up(&Job { log: Some(LogJob::default()), ..job }, &mut |_| ()).unwrap(), path)
+    (try_log(bench, name).unwrap(), bench.path(name))
+}
+
+pub fn try_log(bench: &Bench, name: &str) -> Result<Done, JobError> {
+    let job = Job::new(bench.database(), files(bench.path(name)));
+    back_up(&Job { log: Some(LogJob::default()), ..job }, &mut |_| ())
 }
 
 pub fn restoring(media: &[PathBuf], point: Point, to: PathBuf) -> Restoring {

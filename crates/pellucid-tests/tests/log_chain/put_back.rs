@@ -4,6 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use pellucid_vfs::log_archive::path_of;
+use rusqlite::config::DbConfig;
 use rusqlite::Connection;
 
 use super::chain::Chain;
@@ -170,4 +171,30 @@ fn an_older_archive_does_not_take_a_run_that_began_without_it_for_its_next_one()
     let told = [0, 1, 2, 3, 4].map(|from| put_back(&steps, from, 6));
     assert_eq!(told, [true; 5]);
     assert!(!put_back(&steps, 5, 6), "the state of then is the present one");
+}
+
+/// A log that is gone although nobody said that its run ended, also where log backups have all that was handed out.
+#[test]
+fn a_log_that_was_removed_is_told() {
+    for (backed_up, cut) in [(true, false), (true, true), (false, false)] {
+        let bench = Bench::new(4096);
+        let mut chain = bench.begin();
+        chain.keep_between();
+        let connection = bench.open();
+        connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true).unwrap();
+        write(&connection, 2);
+        if backed_up {
+            chain.take(&bench.database());
+        }
+        write(&connection, 1);
+        drop(connection);
+        let log = pellucid_files::paths::beside(&bench.database(), "-wal");
+        match cut {
+            true => fs::OpenOptions::new().write(true).open(&log).unwrap().set_len(0).unwrap(),
+            false => fs::remove_file(&log).unwrap(),
+        }
+        write(&bench.open(), 1);
+        // What nobody was told of may be a crash's.
+        assert_eq!(chain.take_again(&bench.database()), !backed_up, "{backed_up}, {cut}");
+    }
 }

@@ -1,7 +1,7 @@
 //! Sector 2 of a database of version 2: read under any key that the header lists, written under the current one.
 
 use pellucid::keys::{ContainerKeys, GENERATION_WRITES};
-use pellucid::log_archive::ArchiveState;
+use pellucid::log_archive::{ArchiveState, LogRun};
 use pellucid::log_sector::{LogSector, LOG_SECTOR_BYTES};
 use pellucid::sector::{Wear, WEAR_LOG_OFFSET};
 use pellucid::wal::{Run, Version};
@@ -55,20 +55,25 @@ impl Container {
         Ok(LogSector::parse(&bytes, &older).ok().map(|sector| (sector, false)))
     }
 
-    /// Whether the database is older than its archive: that has commits of a run that began behind what sector 2 has. Before a run ends
-    /// the database file is synced, with the sector that was written before the run's first frame; before that its log is there, which
-    /// is the one of `present`.
+    /// Whether the database is older than its archive: that has commits of a run that began behind what sector 2 has, and is over.
+    /// Before a run ends the database file is synced, with the sector that was written before the run's first frame; before that its
+    /// log is there, which is the one of `present`.
     ///
     /// # Errors
     /// The lower VFS's code.
     pub fn is_behind(&self, state: &ArchiveState, present: Option<[u8; 8]>) -> Outcome<bool> {
-        let (sector, live) = (self.log_sector()?, &state.live);
-        let has_commits = live.kept > 0 || live.handed_out > 0;
-        let is_over = state.has_ended || present.is_none_or(|present| present != live.salts);
-        let is_older = |sector: LogSector| {
-            sector.epoch < live.epoch && Run::second(&sector.run).salts() != live.salts
+        let Some(sector) = self.log_sector()? else { return Ok(false) };
+        let has = Run::second(&sector.run).salts();
+        // A recovery makes a sector anew that a power cut has torn: it is of the log's run then, and knows no epoch.
+        if has == state.live.salts && sector.epoch == 0 {
+            return Ok(false);
+        }
+        let is_older = |run: &LogRun| {
+            let has_commits = run.kept > 0 || run.handed_out > 0;
+            has_commits && sector.epoch < run.epoch && run.salts != has
         };
-        Ok(has_commits && is_over && sector.is_some_and(is_older))
+        let is_over = state.has_ended || present.is_none_or(|present| present != state.live.salts);
+        Ok(is_over && is_older(&state.live) || is_older(&state.before))
     }
 
     /// Writes sector 2 under the current key. Nothing waits for its sync.

@@ -133,7 +133,7 @@ impl WalFile {
         let mut standing = self.stand(locked)?;
         let counted = standing.counted;
         if counted > standing.state.live.handed_out {
-            self.lower.sync(ffi::SYNC_NORMAL).map_err(io_error)?;
+            self.sync_to_hand_out(&standing.state.live)?;
             self.mark(&mut standing.state.live, counted)?;
             standing.state = locked.write(&standing.state, &*self.keys_to_keep()?)?;
         }
@@ -160,7 +160,7 @@ impl WalFile {
             state.has_ended = counted.is_none();
             let counted = counted.unwrap_or(0);
             if counted > 0 {
-                self.lower.sync(ffi::SYNC_NORMAL).map_err(io_error)?;
+                self.sync_to_hand_out(&state.live)?;
                 state.live.kept = counted;
                 self.mark(&mut state.live, counted)?;
             }
@@ -213,11 +213,20 @@ impl WalFile {
 
     /// Makes the log on disk the one that is seen. A process may have been killed before it synced the header of a run, and the state
     /// knows no run before that one any more when the next one begins.
-    fn settle(&mut self) -> Result<()> {
+    fn settle(&self) -> Result<()> {
         self.lower.sync(ffi::SYNC_NORMAL).map_err(io_error)?;
         let path = self.container.path();
         let synced = Folder::of(path).and_then(|folder| folder.sync());
         synced.map_err(|error| Error::io(Subject::File(path.to_owned()), error))
+    }
+
+    /// Makes what is about to be handed out outlive a power cut: the frames, and the first time the log's name, which may be another
+    /// process's to sync. So handed out frames that are gone are never a power cut's.
+    fn sync_to_hand_out(&self, run: &LogRun) -> Result<()> {
+        match run.handed_out {
+            0 => self.settle(),
+            _ => self.lower.sync(ffi::SYNC_NORMAL).map_err(io_error),
+        }
     }
 
     /// Lets the log go on without the archive where it has nothing that nobody kept. The next one who can write to the archive
@@ -303,10 +312,10 @@ impl WalFile {
         Ok(Some((header, Run::of(&header, self.version()))))
     }
 
-    /// Notes commits that are missing where the live run is over and nobody said how: frames were handed out that nobody keeps. What
-    /// was not handed out may be a crash's.
+    /// Notes commits that are missing where there is no log and nobody said that its run ended: what was handed out was synced, and
+    /// there may have been commits behind it. What was not handed out may be a crash's.
     fn miss(&self, state: &mut ArchiveState) {
-        if !state.has_ended && state.live.handed_out > state.live.kept {
+        if !state.has_no_commit_left() {
             self.lose(state);
         }
     }
@@ -388,10 +397,9 @@ impl WalFile {
             return Ok(true);
         }
         let sector = self.container.log_sector().map_err(io_error)?;
-        let follows = sector.is_some_and(|sector| {
+        let is_whole = sector.is_some_and(|sector| {
             sector.run == *run.bytes() && Run::second(&sector.before).salts() == state.live.salts
-        });
-        let is_whole = follows && (state.has_ended || state.live.handed_out <= state.live.kept);
+        }) && state.has_no_commit_left();
         let behind = state.live.lsn(state.live.kept);
         let is_first = state.live.salts == [0; 8];
         state.begin_run(salts);
@@ -402,8 +410,8 @@ impl WalFile {
         Ok(false)
     }
 
-    /// Begins a new epoch where commits that were handed out are gone: a power cut took them before their sync, so the frames behind
-    /// what is left mean something else now.
+    /// Begins a new epoch where commits that were handed out are gone, so the frames behind what is left mean something else now, and
+    /// breaks the chain: a backup has them, or the archive, and the database does not.
     fn follow(
         &mut self,
         locked: &Locked<'_>,
@@ -445,15 +453,11 @@ impl WalFile {
             behind: run.lsn(left),
             ..LogRun::default()
         };
-        if left + 1 < run.first {
-            // It left this epoch and the one before, and nothing says where that one began.
-            state.is_broken(run.behind);
-            self.tell_broken();
-        } else if run.lsn(left) < state.backed_up {
-            // Backups have them, and were synced before: the disk has lied, or an older log was put back.
-            state.is_broken(run.lsn(left));
-            self.tell_broken();
-        }
+        // It was synced before it was handed out: an older log was put back, or the disk has lied. A log that left this epoch and the
+        // one before is broken behind that one: nothing says where it began.
+        let behind = if left + 1 < run.first { run.behind } else { run.lsn(left) };
+        state.is_broken(behind);
+        self.tell_broken();
         state.live.kept = left;
         if left > 0 {
             self.mark(&mut state.live, left)?;
@@ -488,7 +492,7 @@ impl WalFile {
         last: u32,
     ) -> Result<()> {
         locked.archive().remove_unfinished();
-        self.lower.sync(ffi::SYNC_NORMAL).map_err(io_error)?;
+        self.sync_to_hand_out(&state.live)?;
         let (segment, count) = (state.segment(*header), last - state.live.kept);
         let sizes = (self.frame_bytes(), count);
         locked.keep(&segment, &*self.keys_to_keep()?, sizes, |frames, first| {

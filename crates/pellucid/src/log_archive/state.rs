@@ -120,6 +120,11 @@ impl ArchiveState {
         self.has_ended = false;
     }
 
+    /// Whether the log may be gone: its run has ended, or no commit of it was handed out. What was not handed out may be a crash's.
+    pub fn has_no_commit_left(&self) -> bool {
+        self.has_ended || self.live.handed_out == 0
+    }
+
     /// The head of the frames behind what is kept of the live run, in a log with this header. They are not counted yet.
     pub fn segment(&self, header: [u8; HEADER_BYTES]) -> Segment {
         let run = &self.live;
