@@ -12,9 +12,12 @@ use clap::{Args, Subcommand};
 use pellucid::message;
 use pellucid::scan::ScanState;
 use pellucid::shown::Shown;
+use pellucid_backup::job::compare_with_last;
+use pellucid_engine::checked::Begun;
 use pellucid_engine::scan;
 use pellucid_engine::scan::{Ended, Options};
 use pellucid_host::DatabaseError;
+use pellucid_keyring::CheckFound;
 
 use crate::container::{begin, sealed};
 use crate::exit;
@@ -240,7 +243,32 @@ pub fn go_on(
     output.facts(&serde_json::json!({
         "database": crate::output::name(database), "scan": word, "pages": pages, "seconds": started.elapsed().as_secs_f64(),
     }));
+    if ended == Ended::Complete {
+        compare(database, options, output)?;
+    }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Compares what was scanned with the last full backup. A scan rewrites a page that was put back like any other one, and the key that
+/// gave it away is gone then.
+fn compare(database: &Path, options: &ScanOptions, output: &Output) -> Result<(), Failure> {
+    let begun = Begun::now(database);
+    let bar = output.progress("comparing with the last full backup", Unit::Pages);
+    let timeout = Duration::from_secs(options.timeout);
+    let compared = compare_with_last(database, timeout, &mut |done, pages| {
+        bar.set_length(pages.into());
+        bar.set_position(done.into());
+    });
+    bar.finish_and_clear();
+    compared.map_err(|error| {
+        let failure = Failure::from(error);
+        // In the background nobody sees it: `status` tells of it.
+        if let (exit::DAMAGE, Ok(found)) = (failure.exit, sealed(database)) {
+            let put_back = CheckFound { findings: 1, pages_only: true, ..CheckFound::default() };
+            let _ = begun.remember(database, &found.header.file_id, &put_back);
+        }
+        failure.about(database)
+    })
 }
 
 /// How it ended, and how many pages there were. While another process scans, waits for that: whatever was asked for,

@@ -31,12 +31,14 @@ use super::media::open_media;
 use super::plan::Job;
 use super::seal::{seal, signer};
 use super::standing::{standing_to_build_on, Looked};
+use super::store::url_of;
 use super::targets::Targets;
 use crate::history::Begun;
 use crate::restore::OpenSet;
 use crate::set::{write_set_telling, Against, Base, NewSet, Options, PageSource, Spool, Written};
 use crate::snapshot::Snapshot;
 use conclude::{settle_chain, BegunSet, Concluding};
+pub use expected::compare_with_last;
 use expected::Before;
 use facts::{database_name, description, join, new_media, set_header, wants_version2};
 
@@ -162,7 +164,11 @@ pub fn back_up(job: &Job, progress: &mut dyn FnMut(&Progress)) -> Result<Done, J
         full.read_only_what_changed(&database);
     }
     let before = match base.is_none() && first.is_some() {
-        true => Before::find(job, &database, &header, &credentials),
+        true => {
+            let to_store = job.files.families.iter().any(|path| url_of(path).is_some());
+            let of = (header.page_size, header.source);
+            Before::find(&database, of, to_store, &credentials)
+        }
         false => None,
     };
     if let Some(full) = &base {

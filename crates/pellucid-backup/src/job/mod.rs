@@ -28,7 +28,7 @@ mod working;
 
 pub(crate) use back_up::log::{back_up_kept, bytes_of_log, check_log, open_log, write_log, LogOf};
 pub(crate) use back_up::sealed_header;
-pub use back_up::{back_up, Done, Phase, Progress};
+pub use back_up::{back_up, compare_with_last, Done, Phase, Progress};
 pub use chain::Chain;
 pub use clear::{refuse_looked_at, Believe};
 pub use error::JobError;

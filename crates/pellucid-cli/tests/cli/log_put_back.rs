@@ -233,9 +233,9 @@ fn pages_of(place: &Place, file: &[u8]) -> (usize, Vec<Vec<u8>>) {
     (region, file[region..].chunks_exact(page_bytes).map(<[u8]>::to_vec).collect())
 }
 
-/// A full backup reads each page, and the one before it has what those have to be that no commit has changed since.
+/// A full backup reads each page, and the one before it has what those have to be that no commit has changed since. So does a scan.
 #[test]
-fn a_full_backup_names_the_pages_that_were_put_back_since_the_last_one() {
+fn a_full_backup_and_a_scan_name_the_pages_that_were_put_back_since_the_last_one() {
     let place = begun();
     sql(&place, "UPDATE t SET b = upper(b) WHERE a % 3 = 0; PRAGMA wal_checkpoint(TRUNCATE);");
     let older = fs::read(place.path("older/app.db")).unwrap();
@@ -291,12 +291,32 @@ fn a_full_backup_names_the_pages_that_were_put_back_since_the_last_one() {
     mixed(&differ);
     fs::rename(place.path("again.bak"), place.path("away.bak")).unwrap();
     assert_eq!(full(&[]).code, 0);
+    fs::rename(place.path("away.bak"), place.path("again.bak")).unwrap();
+    // A scan seals them anew like all others, and names them.
+    let told = place.pellucid(&["rekey", "app.db"]);
+    assert!(told.code == 3 && told.all().contains("is complete"), "{told:?}");
+    let said = format!("page {}: an older state of itself", named.join(", "));
+    assert!(told.all().contains(&said), "{said}: {told:?}");
+    let status = place.pellucid(&["status", "--check", "app.db"]);
+    assert!(status.code == 4 && status.all().contains("DAMAGED"), "{status:?}");
+    assert!(full(&[]).all().contains(&said));
+    place.pellucid(&["backup", "app.db", "--log", "--to", "four.bak"]).succeeded();
+    let words = [&["restore", "again.bak", "three.bak", "four.bak"], &words[3..]].concat();
+    place.pellucid(&words).succeeded();
+    assert_eq!(full(&[]).code, 0, "{}", full(&[]).all());
+    let again = place.pellucid(&["rekey", "app.db"]);
+    assert_eq!(again.code, 0, "{again:?}");
 }
 
 /// Databases that grow, shrink, are rebuilt and sealed anew between full backups, log backups and checkpoints.
 #[test]
 fn a_full_backup_of_a_database_that_nobody_touched_is_never_refused() {
     let place = begun();
+    for name in ["first.bak", "second.bak"] {
+        place.pellucid(&["backup", "app.db", "--to", name]).succeeded();
+        // Nobody commits, and all pages are sealed anew.
+        place.pellucid(&["rekey", "app.db"]).succeeded();
+    }
     let changes = [
         "UPDATE t SET b = b || 'x' WHERE a % 17 = 0;",
         "WITH RECURSIVE c(x) AS (SELECT 9000 UNION ALL SELECT x + 1 FROM c WHERE x < 9300)

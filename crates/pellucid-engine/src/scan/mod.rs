@@ -190,9 +190,6 @@ impl<'a> Scanner<'a> {
         let handle = open(path, options.patience)?;
         let wal = handle.text("PRAGMA journal_mode")? == "wal";
         handle.run("PRAGMA cache_size=-8192")?;
-        if let Some((_, container)) = opened::sealed(&handle)? {
-            container.reseals.set(true);
-        }
         Ok(Self { path, options, handle, wal })
     }
 

@@ -9,6 +9,7 @@ use std::time::Duration;
 use pellucid::header::{RecoveryModel, REGION_BYTES};
 use pellucid_backup::job::{compare, Compared, Comparing};
 use pellucid_engine::log_chain;
+use pellucid_engine::scan::{self, Options};
 use pellucid_host::DatabaseError;
 use rusqlite::Connection;
 
@@ -131,4 +132,18 @@ fn every_page_that_is_put_back_is_told() {
         }
         assert_newest(&bench, &media, "as it was");
     }
+}
+
+/// A scan seals pages again, which changes none, but for the change counter of page 1: that is a commit like any other one.
+#[test]
+fn a_scan_makes_no_page_another_one() {
+    let (bench, connection) = begun(4096);
+    write(&connection, 3);
+    let base = full(&bench, "full.bak");
+    // Nobody commits in between.
+    scan::rekey(&bench.database(), None).unwrap();
+    scan::run(&bench.database(), &Options::default(), &mut |_, _, _| ()).unwrap();
+    assert_newest(&bench, &[base.clone()], "sealed again");
+    let logged = log(&bench, "one.bak");
+    assert_newest(&bench, &[base, logged], "and logged");
 }

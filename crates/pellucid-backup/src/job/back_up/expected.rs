@@ -1,17 +1,19 @@
-//! The full set before a full backup, as what it says of pages that no commit has changed since: one that is another one was put back.
+//! The last full set, as what it says of pages that no commit has changed since: one that is another one was put back.
 //!
 //! The archive of a chain of log backups has a list of what log sets have, for differentials, and the log has the rest. The full set is
-//! found by the history, if its files are still there. Nothing of that keeps a backup from being made where it cannot be had.
+//! found by the history, if its files are still there. Nothing of that keeps a backup from being made, or a scan from ending, where it
+//! cannot be had.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
-use pellucid::media::SetHeader;
 use pellucid::shown::Shown;
 use pellucid::{Error, Subject};
 use pellucid_engine::log_chain;
 use pellucid_files::paths::is_there;
-use pellucid_vfs::seal_request::Credentials;
+use pellucid_host::DatabaseError;
+use pellucid_vfs::seal_request::{Credentials, Request};
 
 use crate::history::History;
 use crate::job::error::JobError;
@@ -19,7 +21,8 @@ use crate::job::media::open_media;
 use crate::job::plan::Job;
 use crate::job::store::url_of;
 use crate::restore::OpenSet;
-use crate::set::{Base, Expected, Written};
+use crate::set::{Base, Expected, PageSource, Written};
+use crate::snapshot::Snapshot;
 
 /// So many pages are named.
 const NAMED: usize = 20;
@@ -32,16 +35,16 @@ pub(super) struct Before {
 }
 
 impl Before {
-    /// Finds it for the set with the header `new` of the database at `path`. Called behind the snapshot: what is known to have changed
-    /// has all of its commits then.
+    /// Finds it for the database at `path`, with pages of that size and this file id. Called behind the snapshot: what is known to have
+    /// changed has all of its commits then.
+    ///
+    /// `to_store` says that a store may keep it waiting: not who makes a backup on this machine.
     pub(super) fn find(
-        job: &Job,
         path: &Path,
-        new: &SetHeader,
+        (page_size, source): (u32, [u8; 16]),
+        to_store: bool,
         credentials: &Credentials,
     ) -> Option<Self> {
-        // Who makes a backup on this machine is not kept waiting by a store.
-        let to_store = job.files.families.iter().any(|path| url_of(path).is_some());
         let changed = log_chain::changed(path).ok()??;
         let history = History::open().ok()??;
         let known = history.own_set(&changed.base).ok()??;
@@ -59,7 +62,7 @@ impl Before {
         if full.hash() != changed.base {
             return None;
         }
-        if full.header().page_size != new.page_size || full.header().source != new.source {
+        if full.header().page_size != page_size || full.header().source != source {
             return None;
         }
         let mut only = changed;
@@ -76,7 +79,7 @@ impl Before {
             Error::Corrupt { subject: Subject::Page(page), .. } if pages.contains(page) => {
                 let what = format!(
                     "{}; `--continue-after-error` backs up what is there",
-                    self.what(job, &pages)
+                    self.what(&job.database, &pages)
                 );
                 Error::corrupt(Subject::File(job.database.clone()), what).into()
             }
@@ -93,11 +96,11 @@ impl Before {
     /// What is told of them.
     pub(super) fn told(&self, job: &Job, pages: &[u32]) -> Option<String> {
         (!pages.is_empty())
-            .then(|| format!("{}; the backup has what is there", self.what(job, pages)))
+            .then(|| format!("{}; the backup has what is there", self.what(&job.database, pages)))
     }
 
     /// What is wrong with them, and what to do.
-    fn what(&self, job: &Job, pages: &[u32]) -> String {
+    fn what(&self, database: &Path, pages: &[u32]) -> String {
         let named: Vec<_> = pages.iter().take(NAMED).map(u32::to_string).collect();
         let more = match pages.len() > NAMED {
             true => format!(" and {} more", pages.len() - NAMED),
@@ -110,9 +113,48 @@ impl Before {
              backups has changed it since. `pellucid check {} --against {files} LOG-BACKUPS` looks at each page, `pellucid restore {files} \
              LOG-BACKUPS --page {} --to {}` brings these back",
             named.join(", "),
-            job.database.shown(),
+            database.shown(),
             named.join(","),
-            job.database.shown(),
+            database.shown(),
         )
+    }
+}
+
+/// Compares the pages that no commit has changed since the last full backup with what that has, where it is at hand: for whoever has
+/// read every page, as a scan has. Writers go on meanwhile.
+///
+/// # Errors
+/// [`Error::Corrupt`] names the pages that are older states of themselves; [`DatabaseError`] if the database cannot be read.
+pub fn compare_with_last(
+    path: &Path,
+    timeout: Duration,
+    progress: &mut dyn FnMut(u32, u32),
+) -> Result<(), DatabaseError> {
+    let snapshot = Snapshot::begin(path, timeout)?;
+    let Some(header) = snapshot.sealed_header()?.filter(log_chain::wants_chain) else {
+        return Ok(());
+    };
+    let credentials = Credentials::gather(&Request::default())?;
+    let of = (snapshot.page_size(), header.file_id);
+    let Some(before) = Before::find(path, of, false, &credentials) else { return Ok(()) };
+    let mut reader = snapshot.reader()?;
+    let mut page = vec![0; snapshot.page_size() as usize];
+    let mut unread = Vec::new();
+    for number in 1..=snapshot.pages() {
+        if number % 4096 == 1 {
+            progress(number - 1, snapshot.pages());
+        }
+        match reader.read(number, &mut page) {
+            Ok(()) => before.expected.look(&[number], &page, page.len()),
+            Err(_) => unread.push(number),
+        }
+    }
+    let older = before.expected.others(&unread);
+    match older.is_empty() {
+        true => Ok(()),
+        false => {
+            let what = before.what(path, &older);
+            Err(Error::corrupt(Subject::File(path.to_owned()), what).into())
+        }
     }
 }
