@@ -47,7 +47,8 @@ struct SetArgs {
     /// Policy
     #[arg(value_name = "NAME", value_parser = named::policy())]
     policy: Policy,
-    /// Its value: days as in `365d`, a number of writes, `on`, `off`, or a format version
+    /// Its value: days as in `365d`, a number of writes, `on`, `off`, a format version,
+    /// a size as in `4g`, `fail` or `break`
     value: String,
 }
 

@@ -41,11 +41,15 @@ pub enum Policy {
     StrictPaths,
     /// The format version of databases that are born in the instance.
     FormatVersion,
+    /// How large a log may grow whose commits cannot go into the archive of its chain of log backups.
+    LogLimit,
+    /// What becomes of a log that is larger.
+    LogFull,
 }
 
 impl Policy {
     /// Every policy, in the order they are shown.
-    pub const ALL: [Policy; 8] = [
+    pub const ALL: [Policy; 10] = [
         Policy::RekeyAfter,
         Policy::RekeyAfterWrites,
         Policy::WarnBeforeExpiry,
@@ -54,6 +58,8 @@ impl Policy {
         Policy::CheckAge,
         Policy::StrictPaths,
         Policy::FormatVersion,
+        Policy::LogLimit,
+        Policy::LogFull,
     ];
 
     /// Its name.
@@ -67,6 +73,8 @@ impl Policy {
             Policy::CheckAge => "check-age",
             Policy::StrictPaths => "strict-paths",
             Policy::FormatVersion => "format-version",
+            Policy::LogLimit => "log-limit",
+            Policy::LogFull => "log-full",
         }
     }
 
@@ -93,6 +101,10 @@ impl Policy {
             Policy::FormatVersion => {
                 "a new database is of this format version; `upgrade` changes it later"
             }
+            Policy::LogLimit => {
+                "a log under FULL may grow to this while its archive is not writable"
+            }
+            Policy::LogFull => "what then comes: commits fail, or the chain of log backups breaks",
         }
     }
 
@@ -107,14 +119,16 @@ impl Policy {
             Policy::WarnBeforeExpiry => Limit::Days(30),
             Policy::CertificateBackupAge => Limit::Days(90),
             Policy::FormatVersion => Limit::Version(1),
+            Policy::LogFull => Limit::Fail,
             Policy::RekeyAfterWrites
             | Policy::MasterKeyBackupAge
             | Policy::CheckAge
-            | Policy::StrictPaths => Limit::Off,
+            | Policy::StrictPaths
+            | Policy::LogLimit => Limit::Off,
         }
     }
 
-    /// Reads a limit of this policy: `365d`, a number of writes, `on`, `off`, a format version.
+    /// Reads a limit of this policy: `365d`, a number of writes, `on`, `off`, a format version, `512m`, `4g`, `fail`, `break`.
     ///
     /// # Errors
     /// [`Error::Misuse`] saying how it is written.
@@ -128,8 +142,24 @@ impl Policy {
                 _ => refused("is `1` or `2`"),
             };
         }
+        if self == Policy::LogFull {
+            return match text {
+                "fail" => Ok(Limit::Fail),
+                "break" => Ok(Limit::Break),
+                _ => refused("is `fail` or `break`"),
+            };
+        }
         if text == "off" {
             return Ok(Limit::Off);
+        }
+        if self == Policy::LogLimit {
+            let number = |unit: char| text.strip_suffix(unit).and_then(|text| text.parse().ok());
+            let mebibytes =
+                number('m').or_else(|| number('g').and_then(|g: u32| g.checked_mul(1024)));
+            return match mebibytes {
+                Some(mebibytes) if mebibytes > 0 => Ok(Limit::Mebibytes(mebibytes)),
+                _ => refused("is a size as `512m` or `4g`, or `off`"),
+            };
         }
         if self == Policy::StrictPaths {
             return match text {
@@ -181,6 +211,12 @@ pub enum Limit {
     Writes(u64),
     /// This format version.
     Version(u32),
+    /// So many MiB.
+    Mebibytes(u32),
+    /// Commits fail.
+    Fail,
+    /// The chain of log backups is broken.
+    Break,
 }
 
 impl Limit {
@@ -200,6 +236,9 @@ impl fmt::Display for Limit {
             Limit::Days(days) => write!(f, "{days}d"),
             Limit::Writes(writes) => write!(f, "{writes}"),
             Limit::Version(version) => write!(f, "{version}"),
+            Limit::Mebibytes(mebibytes) => write!(f, "{mebibytes}m"),
+            Limit::Fail => f.write_str("fail"),
+            Limit::Break => f.write_str("break"),
         }
     }
 }
@@ -273,6 +312,14 @@ mod tests {
             assert!(Policy::FormatVersion.parse(text).is_err(), "{text}");
         }
         assert_eq!(Policy::FormatVersion.parse("2").unwrap(), Limit::Version(2));
+        for text in ["", "0m", "64", "64k", "-1g", "4194304g", "m", "fail"] {
+            assert!(Policy::LogLimit.parse(text).is_err(), "{text}");
+        }
+        assert_eq!(Policy::LogLimit.parse("4g").unwrap(), Limit::Mebibytes(4096));
+        for text in ["", "off", "on", "Fail"] {
+            assert!(Policy::LogFull.parse(text).is_err(), "{text}");
+        }
+        assert_eq!(Policy::LogFull.parse("break").unwrap(), Limit::Break);
         assert_eq!(Policy::WarnBeforeExpiry.parse("36525d").unwrap(), Limit::Days(36525));
     }
 }

@@ -15,6 +15,8 @@ use super::{Action, Event, Keyring, MasterKey};
 use crate::policy::{Limit, MasterKeyFacts, Policies, Policy};
 
 const NAME: &str = "settings";
+/// Policies of which version 1 knows nothing: what they are about is of format version 2.
+const OF_SECOND: [Policy; 3] = [Policy::FormatVersion, Policy::LogLimit, Policy::LogFull];
 const BACKED_UP: [MasterKey; 2] = [MasterKey::Service, MasterKey::Database];
 
 /// The content of the file.
@@ -48,9 +50,9 @@ impl Settings {
 
     fn parse_line(&mut self, words: &[&str]) -> Option<()> {
         match words {
-            ["format-version", version] => {
-                let version = Policy::FormatVersion.parse(version).ok()?;
-                self.policies.set(Policy::FormatVersion, version);
+            [name, limit] => {
+                let policy = OF_SECOND.into_iter().find(|policy| policy.name() == *name)?;
+                self.policies.set(policy, policy.parse(limit).ok()?);
             }
             ["policy", name, limit] => {
                 let policy: Policy = name.parse().ok()?;
@@ -68,9 +70,8 @@ impl Settings {
     fn encode(&self) -> String {
         let mut text = String::new();
         for (policy, limit) in self.policies.iter() {
-            // A program of before refuses to run policies of which it does not know one, and keeps
-            // any other line.
-            let word = if policy == Policy::FormatVersion { "" } else { "policy " };
+            // A program of before refuses to run policies of which it does not know one, and keeps any other line.
+            let word = if OF_SECOND.contains(&policy) { "" } else { "policy " };
             text += &format!("{word}{} {limit}\n", policy.name());
         }
         for Backup { key, check, at } in &self.backups {

@@ -512,6 +512,7 @@ impl MainFile {
         let must = self.container.transaction.shm_exclusive() & CKPT_MASK != 0;
         match self.files.with_wal(|wal| wal.before_restart(must)) {
             None | Some(Restart::Goes) => ffi::OK,
+            Some(Restart::Full) => ffi::FULL,
             Some(_) => chain.refused(index.salts(), must),
         }
     }

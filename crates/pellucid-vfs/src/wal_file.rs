@@ -6,6 +6,7 @@
 //! docs/format.md, "WAL".
 
 mod frames;
+mod full;
 mod keep;
 mod lost;
 mod mark;

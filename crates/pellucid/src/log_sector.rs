@@ -13,6 +13,7 @@ pub const LOG_SECTOR_BYTES: usize = 128;
 const MAC_AT: usize = 96;
 const UNDER_WAY: u32 = 1;
 const HAS_ENDED: u32 = 2;
+const IS_LOST: u32 = 4;
 
 /// Encodes sector 2 of a new file, by the version of its header: the wear count, and no log.
 pub fn encode_first(header: &Header, wear: Wear, key: &HeaderKey) -> Vec<u8> {
@@ -46,6 +47,8 @@ pub struct LogSector {
     pub kept: u32,
     /// It is of the present run.
     pub has_ended: bool,
+    /// A run began although nobody had kept the one before: the archive does not know that its chain is broken yet.
+    pub is_lost: bool,
 }
 
 impl LogSector {
@@ -58,7 +61,9 @@ impl LogSector {
         bytes[16..24].copy_from_slice(&self.wear.reserved.to_be_bytes());
         bytes[24..28].copy_from_slice(&self.counted.to_be_bytes());
         let flag = |set: bool, flag: u32| if set { flag } else { 0 };
-        let flags = flag(self.under_way, UNDER_WAY) | flag(self.has_ended, HAS_ENDED);
+        let flags = flag(self.under_way, UNDER_WAY)
+            | flag(self.has_ended, HAS_ENDED)
+            | flag(self.is_lost, IS_LOST);
         bytes[28..32].copy_from_slice(&flags.to_be_bytes());
         bytes[32..56].copy_from_slice(&self.run);
         bytes[56..80].copy_from_slice(&self.before);
@@ -83,7 +88,7 @@ impl LogSector {
             return Err(Error::unauthentic(Subject::Wear, "authentication tag does not match"));
         }
         match word(bytes, 28) {
-            flags if flags & !(UNDER_WAY | HAS_ENDED) == 0 => Ok(Self::fields(bytes)),
+            flags if flags & !(UNDER_WAY | HAS_ENDED | IS_LOST) == 0 => Ok(Self::fields(bytes)),
             other => Err(Error::unsupported(
                 Subject::Wear,
                 format!("state {other} of a log is not known to this version"),
@@ -105,6 +110,7 @@ impl LogSector {
             counted: word(bytes, 24),
             under_way: word(bytes, 28) & UNDER_WAY != 0,
             has_ended: word(bytes, 28) & HAS_ENDED != 0,
+            is_lost: word(bytes, 28) & IS_LOST != 0,
             before_ended: Time::from_units(long(80)),
             epoch: word(bytes, 88),
             kept: word(bytes, 92),
@@ -144,6 +150,7 @@ mod tests {
             epoch: 9,
             kept: 60,
             has_ended: true,
+            is_lost: true,
         };
         let mut bytes = sector.encode(&key(1));
         let parse = |bytes: &_| LogSector::parse(bytes, [&key(2), &key(1)]);

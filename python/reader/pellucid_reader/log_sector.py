@@ -22,6 +22,7 @@ class LogSector:
     counted: int
     under_way: bool
     has_ended: bool
+    is_lost: bool
     run: bytes
     run_before: bytes
     ended: int
@@ -39,7 +40,7 @@ def parse_log_sector(raw: bytes, keys: Iterable[bytes]) -> LogSector:
     if not any(hmac.compare_digest(hmac.digest(key, signed, "sha256"), raw[MAC_OFFSET:BYTES]) for key in keys):
         raise Unauthentic("sector 2: authentication tag does not match")
     state = int.from_bytes(raw[28:32], "big")
-    if state > 3:
+    if state > 7:
         raise Unsupported(f"sector 2: state {state} of a log is not known")
     return LogSector(
         generation=int.from_bytes(raw[8:12], "big"),
@@ -48,6 +49,7 @@ def parse_log_sector(raw: bytes, keys: Iterable[bytes]) -> LogSector:
         counted=int.from_bytes(raw[24:28], "big"),
         under_way=state & 1 != 0,
         has_ended=state & 2 != 0,
+        is_lost=state & 4 != 0,
         run=raw[32:56],
         run_before=raw[56:80],
         ended=int.from_bytes(raw[80:88], "big"),

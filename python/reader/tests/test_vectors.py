@@ -158,6 +158,7 @@ class Vectors(unittest.TestCase):
         sector = parse_log_sector(case.body, keys)
         self.assertEqual(sector.under_way, case["under-way"] == "yes")
         self.assertEqual(sector.has_ended, case["has-ended"] == "yes")
+        self.assertEqual(sector.is_lost, case["is-lost"] == "yes")
         self.assertEqual((sector.run, sector.run_before), (case.bytes("run"), case.bytes("run-before")))
         for field in ("generation", "reserved", "recoveries", "counted", "ended", "epoch", "kept"):
             self.assertEqual(getattr(sector, field), case.number(field), field)

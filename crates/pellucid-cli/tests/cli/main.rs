@@ -59,6 +59,7 @@ mod kills;
 mod lab;
 mod languages;
 mod log_backups;
+mod log_full;
 mod log_put_back;
 mod lost_log;
 mod manual;

@@ -71,7 +71,7 @@ fn policies_are_shown_set_and_cleared() {
             .map(|one| (one["value"].as_str().unwrap().to_owned(), one["set"].as_bool().unwrap()))
             .collect()
     };
-    let defaults = ["730d", "off", "30d", "90d", "off", "off", "off", "1"]
+    let defaults = ["730d", "off", "30d", "90d", "off", "off", "off", "1", "off", "fail"]
         .map(|value| (value.to_owned(), false))
         .to_vec();
     assert_eq!(values("--json policy show"), defaults);

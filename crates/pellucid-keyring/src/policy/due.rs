@@ -434,7 +434,8 @@ mod tests {
         let named: Vec<_> = due.iter().filter_map(Due::policy).collect();
         let all: Vec<_> = Policy::ALL.into_iter().filter(|policy| named.contains(policy)).collect();
         // The opening of a database, and its birth, go by these, and no finding.
-        let of_no_finding = [Policy::StrictPaths, Policy::FormatVersion];
+        let of_no_finding =
+            [Policy::StrictPaths, Policy::FormatVersion, Policy::LogLimit, Policy::LogFull];
         let of_findings: Vec<_> =
             Policy::ALL.into_iter().filter(|policy| !of_no_finding.contains(policy)).collect();
         assert_eq!(all, of_findings);

@@ -157,6 +157,7 @@ fn sectors() -> Result<Vec<Case>> {
             .with("epoch", sector.epoch)
             .with("kept", sector.kept)
             .with("has-ended", if sector.has_ended { "yes" } else { "no" })
+            .with("is-lost", if sector.is_lost { "yes" } else { "no" })
             .with_body(&sector.encode(key))
     };
     let good = of("written", &sector, &key);
@@ -184,8 +185,9 @@ fn sectors() -> Result<Vec<Case>> {
         refused("wear-of-version-1").with_body(&first),
         of("chain-begun", &LogSector { epoch: 0x0102_0304, kept: 0x0506_0708, ..sector }, &key),
         of("chain-ended", &LogSector { epoch: 7, kept: 70, has_ended: true, ..sector }, &key),
-        good.failing("unknown-state", "unsupported", "state 4 of a log is not known")
-            .with_body(&signed(31, 4)),
+        of("chain-lost", &LogSector { epoch: 7, is_lost: true, ..sector }, &key),
+        good.failing("unknown-state", "unsupported", "state 8 of a log is not known")
+            .with_body(&signed(31, 8)),
         good,
     ])
 }

@@ -20,6 +20,7 @@ use pellucid::{Error, Result, Subject};
 use pellucid_host::code::{note, Code, Outcome};
 use pellucid_host::ffi;
 use pellucid_host::folder::Folder;
+use pellucid_keyring::policy::Limit;
 
 use super::WalFile;
 use crate::log_archive::{Archive, Locked};
@@ -43,6 +44,8 @@ pub enum Restart {
     Waits,
     /// It cannot be kept now.
     Refused,
+    /// The same, and it is as large as it may become: the transaction fails.
+    Full,
 }
 
 /// How the archive stands to the log.
@@ -66,7 +69,11 @@ impl WalFile {
             Ok(answer) => answer,
             Err(error) => {
                 self.tell_unkept(&error);
-                Restart::Refused
+                match self.when_full() {
+                    Some(Limit::Break) => Restart::Goes,
+                    Some(_) if !must => Restart::Full,
+                    _ => Restart::Refused,
+                }
             }
         }
     }
@@ -244,6 +251,7 @@ impl WalFile {
             // Another connection has begun it anew, which asked the archive before.
             Ok(None) => Ok(()),
             Ok(Some(counted)) if counted == if is_known { self.known_kept.1 } else { 0 } => Ok(()),
+            _ if self.when_full() == Some(Limit::Break) => self.note_lost(),
             _ => {
                 self.container.log_chain.is_refused_alone();
                 Err(Code(ffi::FULL))
@@ -266,7 +274,10 @@ impl WalFile {
         self.assert_of_this(&state)?;
         let before = state;
         let present = self.present_run()?;
-        if self.is_older(&state)? {
+        let is_lost = self.is_lost()?;
+        if is_lost {
+            self.goes_on_behind_lost(&mut state, present.as_ref().map(|(_, run)| run.salts()));
+        } else if self.is_older(&state)? {
             self.goes_on_behind_an_older(&mut state, present.as_ref().map(|(_, run)| run));
         } else {
             let salts = present.as_ref().map(|(_, run)| run.salts());
@@ -280,6 +291,7 @@ impl WalFile {
             if state != before {
                 state = locked.write(&state, &keys)?;
             }
+            self.knows_lost(is_lost)?;
             return Ok(Standing { state, counted: state.live.kept });
         };
         let goes_back = self.find_run(&mut state, &run)?;
@@ -290,6 +302,7 @@ impl WalFile {
         if state != before && !(goes_back && state.has_ended) {
             state = locked.write(&state, &keys)?;
         }
+        self.knows_lost(is_lost)?;
         Ok(Standing { state, counted })
     }
 
@@ -363,7 +376,7 @@ impl WalFile {
         self.tell_broken();
     }
 
-    fn tell_broken(&self) {
+    pub(super) fn tell_broken(&self) {
         let what = "commits are missing that the archive knows of: the chain of log backups is broken, and goes on with the next full \
                     backup";
         self.container.note(ffi::CORRUPT, what);
@@ -623,7 +636,7 @@ impl WalFile {
     }
 }
 
-fn io_error(Code(code): Code) -> Error {
+pub(super) fn io_error(Code(code): Code) -> Error {
     Error::io(Subject::WalHeader, io::Error::other(format!("SQLite code {code}")))
 }
 

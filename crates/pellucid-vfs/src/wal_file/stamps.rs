@@ -299,12 +299,13 @@ impl WalFile {
                 before_ended: ended,
                 epoch: sector.epoch,
                 kept: if sector.has_ended { sector.kept } else { 0 },
+                is_lost: sector.is_lost,
                 ..LogSector::default()
             },
         };
         let begun = match self.container.chain() {
             Some(_) => LogSector { epoch: begun.epoch.max(epoch), ..begun },
-            None => LogSector { epoch: 0, kept: 0, ..begun },
+            None => LogSector { epoch: 0, kept: 0, is_lost: false, ..begun },
         };
         self.stamps.end();
         self.stamps.synced = Spot::default();

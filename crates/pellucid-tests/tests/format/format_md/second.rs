@@ -120,6 +120,7 @@ fn sector_2() {
         epoch: 0x0d0e,
         kept: 0x0f10,
         has_ended: true,
+        is_lost: true,
     };
     let bytes = sector.encode(&key());
     let of = |field: &str| layout.of(field, &bytes);
@@ -128,7 +129,7 @@ fn sector_2() {
     assert_eq!(of("recovery count"), 0x0506u32.to_be_bytes());
     assert_eq!(of("writes reserved"), 0x0304u64.to_be_bytes());
     assert_eq!(of("frames that the last recovery"), 0x0708u32.to_be_bytes());
-    assert_eq!(of("flags: 1 a recovery is under way, plus 2"), 3u32.to_be_bytes());
+    assert_eq!(of("flags: 1 a recovery is under way, plus 2"), 7u32.to_be_bytes());
     assert_eq!(of("the [run]"), [9; 24]);
     assert_eq!(of("the same of the run before"), [10; 24]);
     assert_eq!(of("time of the last commit"), 0x0b0cu64.to_be_bytes());

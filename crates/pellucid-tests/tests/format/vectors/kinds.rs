@@ -114,6 +114,7 @@ pub const KINDS: &[(&str, &[&str])] = &[
             "wear-of-version-1",
             "chain-begun",
             "chain-ended",
+            "chain-lost",
             "unknown-state",
         ],
     ),

@@ -324,6 +324,7 @@ fn log_sector(case: &Case) -> Result<()> {
         epoch: case.number("epoch") as u32,
         kept: case.number("kept") as u32,
         has_ended: case.text("has-ended") == "yes",
+        is_lost: case.text("is-lost") == "yes",
     };
     assert_eq!(sector, expected);
     let by = keys.last().unwrap();
