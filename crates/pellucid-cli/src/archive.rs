@@ -56,7 +56,7 @@ pub struct ArchiveArgs {
 const MERGE_EVERY: Duration = Duration::from_secs(3600);
 
 /// A length of time: a number and its unit.
-fn duration(text: &str) -> Result<Duration, String> {
+pub fn duration(text: &str) -> Result<Duration, String> {
     let digits = text.bytes().take_while(u8::is_ascii_digit).count();
     let (number, unit) = text.split_at(digits);
     let millis: u64 = match unit {

@@ -64,6 +64,11 @@ impl Archived {
         self.record.until / MICROS
     }
 
+    /// Where its commits go.
+    pub fn place(&self) -> &str {
+        &self.record.place
+    }
+
     /// What is wrong with it, and what to do.
     pub fn trouble(&self, path: &Path) -> Option<(String, &'static str)> {
         let record = &self.record;

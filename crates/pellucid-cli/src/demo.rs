@@ -7,7 +7,7 @@ mod commands;
 mod dump;
 mod image;
 mod pages;
-mod picture;
+pub mod picture;
 mod place;
 mod source;
 mod svg;

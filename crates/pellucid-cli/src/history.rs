@@ -1,6 +1,7 @@
 //! `history`: what the instance knows of backups and restores.
 
 mod points;
+mod timeline;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -41,6 +42,15 @@ pub struct HistoryArgs {
     /// Show to which points in time `restore --at` leads: out of the known backups of a database, or of these media
     #[arg(long, num_args = 1.., value_name = "DB|MEDIA", conflicts_with_all = ["database", "restores"])]
     points: Vec<PathBuf>,
+    /// Draw the backups of a database along time, or those of media, directories and stores: what each has, gaps, forks
+    #[arg(long, num_args = 1.., value_name = "DB|MEDIA", conflicts_with_all = ["database", "restores", "points"])]
+    timeline: Vec<PathBuf>,
+    /// With --timeline: write it as a page, too, which needs nothing else
+    #[arg(long, value_name = "FILE", requires = "timeline")]
+    html: Option<PathBuf>,
+    /// With --timeline: mark the sets that `archive --keep` of so long removes: `30d`
+    #[arg(long, value_name = "TIME", requires = "timeline", value_parser = crate::archive::duration)]
+    keep: Option<std::time::Duration>,
     #[command(flatten)]
     with: OpenWith,
 }
@@ -93,6 +103,7 @@ pub fn run(args: &HistoryArgs, output: &Output) -> Result<ExitCode, Failure> {
         Some(HistoryCommand::Rebuild(args)) => rebuild(args, output)?,
         Some(HistoryCommand::Prune(args)) => return prune(args, output),
         None if !args.points.is_empty() => points::show(&args.points, &args.with, output)?,
+        None if !args.timeline.is_empty() => return timeline::show(args, output),
         None => list(args, output)?,
     }
     Ok(ExitCode::SUCCESS)

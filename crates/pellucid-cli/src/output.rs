@@ -25,6 +25,7 @@ pub use failure::{no_folder_hint, Failure};
 pub use id::Id;
 pub use names::{name, names, quoted, word};
 pub use table::{list, pad, table, Grid};
+pub use wrap::columns;
 
 const BOLD: &str = "\x1b[1m";
 const DIM: &str = "\x1b[2m";
@@ -91,6 +92,11 @@ impl Output {
     /// `text` dimmed, where colours are shown.
     pub fn dim(&self, text: impl Display) -> String {
         self.styled(DIM, text)
+    }
+
+    /// `text` as an alarm, where colours are shown.
+    pub fn alarm(&self, text: impl Display) -> String {
+        self.styled(RED, text)
     }
 
     fn styled(&self, style: &str, text: impl Display) -> String {

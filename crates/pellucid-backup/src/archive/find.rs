@@ -120,6 +120,19 @@ pub fn media_of(media: &[PathBuf], point: &Point) -> Result<Vec<PathBuf>> {
     Ok(paths)
 }
 
+/// All media of a directory or a part of a store, by their names; none if it is neither.
+///
+/// # Errors
+/// [`Error::Io`].
+pub fn media_in(path: &Path) -> Result<Option<Vec<PathBuf>>> {
+    let Some(place) = place_at(path)? else { return Ok(None) };
+    let names = place.list(None)?.into_iter();
+    let is_one = |name: &String| {
+        OTHERS.iter().any(|end| name.ends_with(end)) || log_of(&place, name).is_some()
+    };
+    Ok(Some(names.filter(is_one).map(|name| place.path_of(&as_url(&place, &name))).collect()))
+}
+
 /// A directory, or a URL that no object has.
 pub(super) fn place_at(path: &Path) -> Result<Option<Place>> {
     if let Some((store, url)) = store_of(path)? {

@@ -23,7 +23,7 @@ mod set;
 mod ship;
 mod witness;
 
-pub use find::media_of;
+pub use find::{media_in, media_of};
 pub use place::Place;
 pub use run::{run, Happened, News};
 pub use ship::{folder_of, Options, Shipped, Shipper};

@@ -24,6 +24,7 @@ mod standing;
 mod store;
 mod taking_back;
 mod targets;
+mod timeline;
 mod working;
 
 pub(crate) use back_up::log::{back_up_kept, bytes_of_log, check_log, open_log, write_log, LogOf};
@@ -47,4 +48,5 @@ pub(crate) use store::{store_of, url_of};
 pub use store::{use_store, Commit, Content, Created, Store};
 pub use targets::Files;
 pub(crate) use targets::{is_file, new_name, STDIO};
+pub use timeline::{Covers, Timeline, TimelineFork, TimelineSet, Unread};
 pub use working::remove_working_files;

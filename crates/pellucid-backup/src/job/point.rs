@@ -103,6 +103,12 @@ pub(super) struct Log {
     pub(super) commits: Vec<LogCommit>,
 }
 
+/// A set of a chain, of either kind.
+enum One {
+    Base(Base),
+    Log(Log),
+}
+
 /// A stretch of the way: a log set up to one of its commits.
 pub(super) struct Stretch<'a> {
     pub(super) log: &'a Log,
@@ -245,6 +251,15 @@ impl Library {
 
     /// All sets of chains.
     pub(super) fn sets(&self, keys: &dyn KeySource) -> Result<(Vec<Base>, Vec<Log>)> {
+        self.sets_but(keys, &mut |_, error| Err(error))
+    }
+
+    /// The same; what cannot be opened is `unread`, which may let the others count.
+    pub(super) fn sets_but(
+        &self,
+        keys: &dyn KeySource,
+        unread: &mut dyn FnMut(Spot, Error) -> Result<()>,
+    ) -> Result<(Vec<Base>, Vec<Log>)> {
         let (mut bases, mut logs) = (Vec::new(), Vec::new());
         for (number, (media, _)) in self.media.iter().enumerate() {
             for position in 1..=media.sets() {
@@ -252,40 +267,40 @@ impl Library {
                 if self.only.as_ref().is_some_and(|only| !only.contains(&spot)) {
                     continue;
                 }
-                let about = |error| self.about(number, error);
-                let set = OpenSet::open(media, position, keys).map_err(about)?;
-                let header = set.header();
-                let Some(place) = header.version2.and_then(|own| own.chain) else { continue };
-                match header.kind {
-                    Kind::Log => logs.push(Log {
-                        spot,
-                        place,
-                        begun: header.begun,
-                        commits: LogSet::open(&set).map_err(about)?.commits().to_vec(),
-                    }),
-                    Kind::Full => bases.push(Base {
-                        spot,
-                        full: number,
-                        place,
-                        begun: header.begun,
-                        finished: set.manifest().finished,
-                        pages: header.pages,
-                    }),
-                    Kind::Differential => {
-                        let full = self.full_of(header.base);
-                        bases.extend(full.map(|full| Base {
-                            spot,
-                            full,
-                            place,
-                            begun: header.begun,
-                            finished: set.manifest().finished,
-                            pages: header.pages,
-                        }));
-                    }
+                match self.one(spot, keys) {
+                    Ok(Some(One::Base(base))) => bases.push(base),
+                    Ok(Some(One::Log(log))) => logs.push(log),
+                    Ok(None) => {}
+                    Err(error) => unread(spot, self.about(number, error))?,
                 }
             }
         }
         Ok((bases, logs))
+    }
+
+    /// A set of a chain.
+    fn one(&self, spot: Spot, keys: &dyn KeySource) -> Result<Option<One>> {
+        let set = OpenSet::open(self.media(spot.media), spot.position, keys)?;
+        let header = set.header();
+        let Some(place) = header.version2.and_then(|own| own.chain) else { return Ok(None) };
+        let full = match header.kind {
+            Kind::Log => {
+                let commits = LogSet::open(&set)?.commits().to_vec();
+                return Ok(Some(One::Log(Log { spot, place, begun: header.begun, commits })));
+            }
+            Kind::Full => Some(spot.media),
+            Kind::Differential => self.full_of(header.base),
+        };
+        Ok(full.map(|full| {
+            One::Base(Base {
+                spot,
+                full,
+                place,
+                begun: header.begun,
+                finished: set.manifest().finished,
+                pages: header.pages,
+            })
+        }))
     }
 
     /// The media that have the full set of a differential.

@@ -1,5 +1,7 @@
 //! What points in time media lead to: stretches of commits without a gap, what is missing between them, and marks.
 
+use std::collections::BTreeSet;
+
 use pellucid::lsn::Lsn;
 use pellucid::protector::KeySource;
 use pellucid::Result;
@@ -19,6 +21,8 @@ pub struct ForkPoints {
     pub gaps: Vec<Gap>,
     /// Commits with marks, that can be had or not.
     pub marks: Vec<MarkPoint>,
+    /// Log sets with commits of a branch that was left: none of the others goes on behind them.
+    pub left: Vec<Spot>,
 }
 
 /// A commit, or the moment that a full set or a differential has.
@@ -82,29 +86,38 @@ impl Library {
     /// # Errors
     /// What [`crate::restore::OpenSet::open`] says.
     pub fn points(&self, keys: &dyn KeySource) -> Result<Vec<ForkPoints>> {
-        let (mut bases, logs) = self.sets(keys)?;
-        bases.sort_by_key(|base| std::cmp::Reverse(base.begun));
-        let mut forks: Vec<[u8; 16]> = Vec::new();
-        let all = bases.iter().map(|base| base.place.fork);
-        for fork in all.chain(logs.iter().map(|log| log.place.fork)) {
-            if !forks.contains(&fork) {
-                forks.push(fork);
-            }
-        }
-        let mut found = Vec::new();
-        for fork in forks {
-            let own: Vec<&Base> = bases.iter().filter(|base| base.place.fork == fork).collect();
-            let logs: Vec<Log> =
-                logs.iter().filter(|log| log.place.fork == fork).cloned().collect();
-            refuse_two_histories(&logs)?;
-            found.push(of_fork(fork, &own, logs)?);
-        }
-        Ok(found)
+        let (bases, logs) = self.sets(keys)?;
+        points_of(&bases, &logs)
     }
 }
 
+/// The points of sets.
+pub(super) fn points_of(bases: &[Base], logs: &[Log]) -> Result<Vec<ForkPoints>> {
+    let mut bases: Vec<&Base> = bases.iter().collect();
+    bases.sort_by_key(|base| std::cmp::Reverse(base.begun));
+    let mut forks: Vec<[u8; 16]> = Vec::new();
+    let all = bases.iter().map(|base| base.place.fork);
+    for fork in all.chain(logs.iter().map(|log| log.place.fork)) {
+        if !forks.contains(&fork) {
+            forks.push(fork);
+        }
+    }
+    let mut found = Vec::new();
+    for fork in forks {
+        let own: Vec<&Base> =
+            bases.iter().filter(|base| base.place.fork == fork).copied().collect();
+        let logs: Vec<Log> = logs.iter().filter(|log| log.place.fork == fork).cloned().collect();
+        refuse_two_histories(&logs)?;
+        found.push(of_fork(fork, &own, logs)?);
+    }
+    Ok(found)
+}
+
 fn of_fork(fork: [u8; 16], bases: &[&Base], mut logs: Vec<Log>) -> Result<ForkPoints> {
-    let mut found = ForkPoints { fork, ranges: Vec::new(), gaps: Vec::new(), marks: Vec::new() };
+    let (ranges, gaps) = (Vec::new(), Vec::new());
+    let mut found = ForkPoints { fork, ranges, gaps, marks: Vec::new(), left: Vec::new() };
+    let every: Vec<(Spot, Vec<Lsn>)> = logs.iter().map(|log| (log.spot, numbers(log))).collect();
+    let mut on_lines: BTreeSet<Lsn> = BTreeSet::new();
     let mut alone: Vec<&Base> = bases.to_vec();
     // From the end backwards, one stretch after the other.
     let mut later: Option<Lsn> = None;
@@ -117,6 +130,7 @@ fn of_fork(fork: [u8; 16], bases: &[&Base], mut logs: Vec<Log>) -> Result<ForkPo
                 let missing = Missing::Logs;
                 found.gaps.push(Gap { behind: Some(last), until: Some(later), missing });
             }
+            on_lines.extend(commits(&line).map(|commit| commit.lsn));
             of_line(&line, bases, &mut alone, &mut found);
             (first, last)
         };
@@ -128,10 +142,16 @@ fn of_fork(fork: [u8; 16], bases: &[&Base], mut logs: Vec<Log>) -> Result<ForkPo
         let (commits, logs) = (0, 0);
         found.ranges.push(Range { from: at, to: at, commits, base: base.spot, logs });
     }
+    let is_left = |own: &Vec<Lsn>| own.iter().any(|lsn| !on_lines.contains(lsn));
+    found.left = every.iter().filter(|(_, own)| is_left(own)).map(|(spot, _)| *spot).collect();
     found.ranges.sort_by_key(|range| range.from.lsn);
     found.gaps.sort_by_key(|gap| gap.until);
     found.marks.sort_by_key(|mark| mark.at.lsn);
     Ok(found)
+}
+
+fn numbers(log: &Log) -> Vec<Lsn> {
+    log.commits.iter().map(|commit| commit.lsn).collect()
 }
 
 /// A stretch of logs, and the sets before them that they go on from.

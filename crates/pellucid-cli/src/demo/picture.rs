@@ -50,36 +50,42 @@ pub fn page(subject: &Subject) -> Result<String, Failure> {
             Failure::new(Id::Defect, format!("the picture's dots: {error}"), "try again")
         })
     };
-    fill(&[
-        ("name", escape(subject.name)),
-        ("find", escape(subject.text)),
-        ("plain_map", map(&plain_cells, grid, "Pages of the plain file")),
-        ("sealed_map", map(&sealed_cells, grid, "Pages of the sealed file")),
-        ("plain_size", size(plain.bytes)),
-        ("sealed_size", size(sealed.bytes)),
-        ("plain_legend", legend(&plain_cells)),
-        ("sealed_legend", legend(&sealed_cells)),
-        ("plain_dots", dotted(&plain_bytes)?),
-        ("sealed_dots", dotted(&sealed_bytes)?),
-        ("plain_histogram", histogram(&plain.counts, "leaf", top)),
-        ("sealed_histogram", histogram(&sealed.counts, "sealed", top)),
-        ("most", most(plain)),
-        ("spread", spread(sealed)),
-        ("plain_found", found(subject.plain_found)),
-        ("sealed_found", found(subject.sealed_found)),
-        ("sealed_class", if subject.sealed_found.count == 0 { "good" } else { "bad" }.to_owned()),
-        ("plain_dump", hex_dump(plain, here, subject.needle)?),
-        ("sealed_dump", hex_dump(sealed, there, subject.needle)?),
-        ("facts", facts(plain, sealed)?),
-        ("error", escape(subject.error.trim())),
-        ("notes", notes(plain, sealed)),
-    ])
+    fill(
+        TEMPLATE,
+        &[
+            ("name", escape(subject.name)),
+            ("find", escape(subject.text)),
+            ("plain_map", map(&plain_cells, grid, "Pages of the plain file")),
+            ("sealed_map", map(&sealed_cells, grid, "Pages of the sealed file")),
+            ("plain_size", size(plain.bytes)),
+            ("sealed_size", size(sealed.bytes)),
+            ("plain_legend", legend(&plain_cells)),
+            ("sealed_legend", legend(&sealed_cells)),
+            ("plain_dots", dotted(&plain_bytes)?),
+            ("sealed_dots", dotted(&sealed_bytes)?),
+            ("plain_histogram", histogram(&plain.counts, "leaf", top)),
+            ("sealed_histogram", histogram(&sealed.counts, "sealed", top)),
+            ("most", most(plain)),
+            ("spread", spread(sealed)),
+            ("plain_found", found(subject.plain_found)),
+            ("sealed_found", found(subject.sealed_found)),
+            (
+                "sealed_class",
+                if subject.sealed_found.count == 0 { "good" } else { "bad" }.to_owned(),
+            ),
+            ("plain_dump", hex_dump(plain, here, subject.needle)?),
+            ("sealed_dump", hex_dump(sealed, there, subject.needle)?),
+            ("facts", facts(plain, sealed)?),
+            ("error", escape(subject.error.trim())),
+            ("notes", notes(plain, sealed)),
+        ],
+    )
 }
 
 /// Puts the values into the template, in one pass: what a value holds is not looked at again.
-fn fill(values: &[(&str, String)]) -> Result<String, Failure> {
-    let mut out = String::with_capacity(TEMPLATE.len() * 8);
-    let mut rest = TEMPLATE;
+pub fn fill(template: &str, values: &[(&str, String)]) -> Result<String, Failure> {
+    let mut out = String::with_capacity(template.len() * 8);
+    let mut rest = template;
     while let Some((before, after)) = rest.split_once("{{") {
         out.push_str(before);
         let value = after.split_once("}}").and_then(|(name, after)| {

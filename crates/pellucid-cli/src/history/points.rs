@@ -18,10 +18,10 @@ use crate::output::{name, names, table, Failure, Output};
 
 /// Media, what of them is not there, and what waits for a log backup.
 #[derive(Default)]
-struct Known {
-    media: Vec<PathBuf>,
-    absent: Vec<PathBuf>,
-    waiting: Option<Waiting>,
+pub(super) struct Known {
+    pub(super) media: Vec<PathBuf>,
+    pub(super) absent: Vec<PathBuf>,
+    pub(super) waiting: Option<Waiting>,
 }
 
 /// Shows the points of one database by its history, or of media.
@@ -61,12 +61,12 @@ pub fn show(paths: &[PathBuf], with: &OpenWith, output: &Output) -> Result<(), F
     Ok(())
 }
 
-fn is_url(path: &Path) -> bool {
+pub(super) fn is_url(path: &Path) -> bool {
     path.to_str().is_some_and(|text| text.contains("://"))
 }
 
 /// The files of the sets that the history has of a database.
-fn of_database(path: &Path, output: &Output) -> Result<Known, Failure> {
+pub(super) fn of_database(path: &Path, output: &Output) -> Result<Known, Failure> {
     let whole = whole_name(path).display().to_string();
     let sets = super::open()?.map_or(Ok(Vec::new()), |history| history.sets(None))?;
     let own =

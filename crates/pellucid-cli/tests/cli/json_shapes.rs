@@ -146,6 +146,8 @@ fn a_chain_of_log_backups() {
     json("restore full.bak log.bak marked.bak --at mark:m --to marked.db");
     json("history --points full.bak marked.bak");
     json("history --points full.bak log.bak marked.bak");
+    json("history --timeline app.db");
+    json("history --timeline full.bak marked.bak");
     json("recovery app.db simple");
 }
 

@@ -110,6 +110,7 @@ mod status;
 #[path = "../support/mod.rs"]
 mod support;
 mod swapped_media;
+mod timeline;
 mod trusted;
 mod unwritten;
 mod upgrade;
