@@ -43,7 +43,8 @@ pub fn draw(picture: &Picture, output: &Output) {
         output.line("");
     }
     if !picture.forks.is_empty() {
-        output.line("F full, D differential, = log, # can be restored, !! cannot, x of no use, ? branch that was left, - goes by --keep");
+        output.line("F full, D differential, = log, # can be restored, ! cannot,");
+        output.line("x of no use, ? branch that was left, - goes by --keep");
     }
     picture.notes.iter().for_each(|note| output.line(note));
 }
@@ -61,7 +62,9 @@ fn lanes(fork: &Fork, scale: &Scale, output: &Output) -> String {
         let mut lane = vec![' '; scale.columns];
         for set in own {
             let mark = mark(set);
+            // A clock that was set back may end a set before it begins.
             let (from, to) = (scale.column(set.set.from), scale.column(set.set.begun));
+            let (from, to) = (from.min(to), from.max(to));
             lane[from..=to].fill(mark);
             // Where there is room, sets are told apart.
             if kind == Kind::Log && to > from + 1 {
