@@ -15,7 +15,7 @@ packaging/contents.py licences > "$doc/licences-of-others"
 packaging/contents.py sbom > "$doc/sbom.cdx.json"
 install -D -m 644 packaging/pellucid.service.example "$doc/examples/pellucid.service"
 install -D -m 644 packaging/prometheus/pellucid.rules.yml "$doc/examples/pellucid.rules.yml"
-for unit in packaging/pellucid-{policy,backup@}.{service,timer} packaging/pellucid-archive@.service; do
+for unit in packaging/pellucid-{policy,backup@}.{service,timer} packaging/pellucid-{archive,standby}@.service; do
   install -D -m 644 "$unit" "$tree/lib/systemd/system/${unit##*/}"
 done
 # Whatever may be read of the sources here, or of what is new: all of it is for everybody.

@@ -29,6 +29,7 @@ use crate::pinned;
 use crate::policy::Told;
 use crate::recovery;
 use crate::seems::seems;
+use crate::standby::Followed;
 use crate::status::left_over;
 
 /// What `doctor` takes.
@@ -367,7 +368,9 @@ fn database(found: &Inspection, known: &Known, findings: &mut Vec<Finding>) {
     let finding = match &found.kind {
         Kind::Sealed(sealed) => {
             let archived = Archived::of_found(found).and_then(|one| one.trouble(&found.path));
-            for (told, todo) in recovery::trouble(&found.path, &sealed.header).into_iter().chain(archived) {
+            let followed = Followed::of_found(found).and_then(|one| one.trouble(&found.path));
+            let own = recovery::trouble(&found.path, &sealed.header).into_iter();
+            for (told, todo) in own.chain(archived).chain(followed) {
                 findings.push(Finding::bad("database", told, todo));
             }
             let journal = beside(&found.path, "-journal");

@@ -15,7 +15,13 @@ const GROUPS: [(&str, &[&str]); 5] = [
             "salvage", "upgrade", "index", "recovery",
         ],
     ),
-    ("Backups", &["backup", "archive", "restore", "verify", "header", "files", "label", "history"]),
+    (
+        "Backups",
+        &[
+            "backup", "archive", "standby", "restore", "verify", "header", "files", "label",
+            "history",
+        ],
+    ),
     ("Keys", &["init", "cert", "key", "protector", "instance"]),
     ("Watching over it", &["doctor", "policy", "events"]),
     ("Statements, and other ways in", &["sql", "extension", "demo", "lab", "help"]),

@@ -43,6 +43,7 @@ mod salvage;
 mod scan;
 mod seems;
 mod sql;
+mod standby;
 mod status;
 mod upgrade;
 
@@ -119,6 +120,8 @@ enum Command {
     Backup(Box<backup::BackupArgs>),
     /// Ship commits to a directory or a store as they come
     Archive(archive::ArchiveArgs),
+    /// Keep a copy that programs read up to date with what `archive` ships
+    Standby(standby::StandbyArgs),
     /// Restore a database from a backup
     Restore(backup::RestoreArgs),
     /// Verify that backups are intact; a key is not needed, and helps
@@ -187,6 +190,7 @@ impl Command {
                 | Check(_)
                 | Backup(_)
                 | Archive(_)
+                | Standby(_)
                 | Restore(_)
                 | Verify(_)
                 | Salvage(_)
@@ -256,6 +260,7 @@ fn main() -> ExitCode {
         Command::Check(args) => check::run(args, &output),
         Command::Backup(args) => backup::back_up(args, &output),
         Command::Archive(args) => archive::run(args, &output),
+        Command::Standby(args) => standby::run(args, &output),
         Command::Restore(args) => backup::restore(args, &output),
         Command::Verify(args) => backup::verify(args, &output),
         Command::Header(args) => backup::header(args, &output),

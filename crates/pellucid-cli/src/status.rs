@@ -29,6 +29,7 @@ use crate::policy::Told;
 use crate::recovery;
 use crate::scan;
 use crate::seems::seems;
+use crate::standby::{standby_table, Followed};
 
 /// What `status` takes.
 #[derive(Debug, Args)]
@@ -114,6 +115,7 @@ pub fn run(args: &StatusArgs, output: &Output) -> Result<ExitCode, Failure> {
         // Of those that were asked about: for a thousand it would be a second screen.
         tables.extend(facts::date_table(&rows).filter(|_| named).map(|table| table.to_string()));
         tables.extend(archive_table(&rows).map(|table| table.to_string()));
+        tables.extend(standby_table(&rows).map(|table| table.to_string()));
         if keyring == State::There {
             tables.push(format!("Keyring {}\n{}", home.shown(), certificate_table(&known)));
         }
@@ -196,8 +198,11 @@ fn warn_about(found: &Inspection, known: &Known, keyring: State, warnings: &mut 
                 warnings.push(format!("{told}; {todo}"));
             }
             let archived = Archived::of_found(found).and_then(|one| one.trouble(&found.path));
-            for (told, todo) in
-                recovery::trouble(&found.path, &sealed.header).into_iter().chain(archived)
+            let followed = Followed::of_found(found).and_then(|one| one.trouble(&found.path));
+            for (told, todo) in recovery::trouble(&found.path, &sealed.header)
+                .into_iter()
+                .chain(archived)
+                .chain(followed)
             {
                 warnings.push(format!("{told}; {todo}"));
             }

@@ -44,6 +44,8 @@ pub type AutoExtension =
 type Destructor = unsafe extern "C" fn(*mut c_void);
 
 slots! {
+    bind_blob @ 2: unsafe extern "C" fn(
+        *mut Statement, c_int, *const c_void, c_int, Option<Destructor>) -> c_int;
     bind_int64 @ 5: unsafe extern "C" fn(*mut Statement, c_int, i64) -> c_int;
     bind_text @ 10: unsafe extern "C" fn(
         *mut Statement, c_int, *const c_char, c_int, Option<Destructor>) -> c_int;

@@ -36,6 +36,20 @@ impl<'a> Prepared<'a> {
         }
     }
 
+    /// Runs it to its end for its effect, with a blob as its second parameter.
+    pub fn run_with(&self, parameter: i64, blob: &[u8]) -> Result<(), DatabaseError> {
+        let api = self.handle.api();
+        let bytes = c_int::try_from(blob.len()).unwrap_or(c_int::MAX);
+        // SAFETY: the statement is prepared and not finalized. The blob has as many bytes, and lives until it is bound no more, which
+        // is before this returns: no destructor is told of it (SQLITE_STATIC).
+        unsafe {
+            let bound = api.bind_blob()(self.statement, 2, blob.as_ptr().cast(), bytes, None);
+            let ran = self.handle.check(bound).and_then(|()| self.run(parameter));
+            api.clear_bindings()(self.statement);
+            ran
+        }
+    }
+
     /// Runs it and copies the blob in the first column of its first row into `into`. False if there is no row, or the
     /// blob has another length.
     pub fn blob(&self, parameter: i64, into: &mut [u8]) -> Result<bool, DatabaseError> {

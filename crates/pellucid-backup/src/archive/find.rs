@@ -133,6 +133,33 @@ pub fn media_in(path: &Path) -> Result<Option<Vec<PathBuf>>> {
     Ok(Some(names.filter(is_one).map(|name| place.path_of(&as_url(&place, &name))).collect()))
 }
 
+/// The place that holds the folder of a database, and that folder, by the fork of its chain and its file id: a place may be named as
+/// a whole, or the folder of one database in it, or of one chain. None if nothing of it is there.
+///
+/// # Errors
+/// [`Error::Io`].
+pub(super) fn holder_of(
+    place: &Place,
+    fork: &str,
+    source: &str,
+) -> Result<Option<(Place, String)>> {
+    let root = place.root().display().to_string();
+    let is_own =
+        |folder: &str| source.get(..16).is_some_and(|id| folder.ends_with(&format!("-{id}")));
+    let split = |root: &str| {
+        let (above, folder) = root.rsplit_once('/')?;
+        is_own(folder).then(|| (PathBuf::from(above), folder.to_owned()))
+    };
+    let of_chain = root.strip_suffix(fork).and_then(|root| root.strip_suffix('/'));
+    if let Some((above, folder)) = of_chain.and_then(split).or_else(|| split(&root)) {
+        return Ok(Some((Place::of(&above)?, folder)));
+    }
+    let names = place.list(None)?;
+    let found =
+        names.iter().filter_map(|name| name.split_once('/')).find(|(folder, _)| is_own(folder));
+    Ok(found.map(|(folder, _)| (place.clone(), folder.to_owned())))
+}
+
 /// A directory, or a URL that no object has.
 pub(super) fn place_at(path: &Path) -> Result<Option<Place>> {
     if let Some((store, url)) = store_of(path)? {

@@ -11,12 +11,15 @@
 //! - `keep.rs`: what may go after a time.
 //! - `run.rs`: many databases, for as long as the process lives.
 //! - `witness.rs`: how far the database had come, as the place says it.
+//! - `follow.rs`: a standby that is kept up to date from a place; `onto.rs`: how log sets get into it.
 //! - `find.rs`: the sets of a place that lead to a point, for a restore.
 
 mod find;
+mod follow;
 mod keep;
 mod merge;
 mod names;
+mod onto;
 mod place;
 mod run;
 mod set;
@@ -24,6 +27,7 @@ mod ship;
 mod witness;
 
 pub use find::{media_in, media_of};
+pub use follow::{follow, FollowError, FollowNews, FollowOptions, Follower};
 pub use place::Place;
 pub use run::{run, Happened, News};
 pub use ship::{folder_of, Options, Shipped, Shipper};

@@ -5,6 +5,7 @@ use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
 use pellucid::{Error, Result, Subject};
+use pellucid_files::paths::look;
 use pellucid_host::folder::{name_of, Folder};
 
 use crate::job::{is_file, store_of, Content};
@@ -78,6 +79,22 @@ impl Place {
             at = at.folder(name).map_err(|error| io_of(&self.path_of(folder), error))?;
         }
         Ok(())
+    }
+
+    /// Whether something lies in it under `name`: one question to a store.
+    ///
+    /// # Errors
+    /// [`Error::Io`].
+    pub fn has(&self, name: &str) -> Result<bool> {
+        let path = self.path_of(name);
+        let found = match store_of(&path)? {
+            Some((store, url)) => store.exists(url),
+            None => match look(&path) {
+                Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+                found => found.map(|_| true),
+            },
+        };
+        found.map_err(|error| io_of(&path, error))
     }
 
     /// The names of all that lies in it, or in a folder of it, with slashes.

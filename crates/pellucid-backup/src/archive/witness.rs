@@ -246,6 +246,28 @@ pub fn look_at(database: &Path, media: &[PathBuf]) -> std::result::Result<(), Jo
     Ok(())
 }
 
+/// What the witness in a folder of a place says to who reads the sets of the database `source` there: its fork, and its last commit.
+/// None if there is none.
+///
+/// # Errors
+/// [`Error::Unauthentic`] for one that nobody can vouch for, or of another database; what keeps it from being read.
+pub(super) fn told(
+    (place, folder): (&Place, &str),
+    source: &str,
+    is_signed: bool,
+) -> Result<Option<([u8; 16], Lsn)>> {
+    let name = format!("{folder}/{NAME}");
+    let Some((bytes, _)) = place.small(&name)? else { return Ok(None) };
+    let path = place.path_of(&name);
+    let says = Says::read(bytes, &path, is_signed)?;
+    let what = match says.sequences {
+        None => "no key at hand opens the witness, or it is not signed as the sets are: somebody else has put it there",
+        Some(_) if hex(&says.file_id) != source => "the witness is of another database: somebody else has put it there",
+        Some(_) => return Ok(Some((says.fork, says.lsn))),
+    };
+    Err(Error::unauthentic(Subject::File(path), what))
+}
+
 /// Up to which commit of a recovery fork the witnesses of the places among `media` say that there are backups.
 ///
 /// # Errors

@@ -12,6 +12,7 @@ mod list;
 mod logs;
 mod prune;
 mod record;
+mod standby;
 
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
@@ -32,16 +33,18 @@ pub use list::{KnownOf, KnownRestore, KnownSet};
 pub use logs::MarkRecord;
 pub use prune::{Plan, Pruning};
 pub use record::{files_of, whole_name, FamilyFile, RestoreRecord, SetRecord};
+pub use standby::{Reached, StandbyRecord};
 
 /// The name of the database in the instance directory.
 pub const FILE: &str = "msdb.db";
 const WAIT_MS: i32 = 10_000;
 
-/// SQL Server's tables, with its columns. Times are UTC, to the microsecond. Its marks are those of log backups. Seven tables of our own: who can open a set,
+/// SQL Server's tables, with its columns. Times are UTC, to the microsecond. Its marks are those of log backups. Eight tables of our own: who can open a set,
 /// where a restore went, which sets were overwritten, the manifests of sets, which stay when a set is pruned, the files
-/// of sets that were begun, the places of sets in chains of log backups, and how far archivers are.
+/// of sets that were begun, the places of sets in chains of log backups, how far archivers are,
+/// and where standbys are.
 pub const SCHEMA: &str = include_str!("schema.sql");
-/// The marks and the last five of our own, which a history may be too old to have.
+/// The marks and the last six of our own, which a history may be too old to have.
 const LATER: &str = "CREATE TABLE IF NOT EXISTS ";
 
 /// An open history.

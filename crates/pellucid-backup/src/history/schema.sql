@@ -43,4 +43,8 @@ CREATE TABLE IF NOT EXISTS logmarkhistory(
   UNIQUE(fork, lsn));
 CREATE TABLE IF NOT EXISTS pellucid_archiver(
   database_path TEXT PRIMARY KEY, place TEXT, every_seconds INTEGER, is_once INTEGER, complete_until INTEGER, alive INTEGER,
-  failing_since INTEGER, error TEXT)
+  failing_since INTEGER, error TEXT);
+CREATE TABLE IF NOT EXISTS pellucid_standby(
+  database_path TEXT PRIMARY KEY, file_id TEXT, source TEXT, place TEXT, fork TEXT, is_signed INTEGER, lsn TEXT,
+  behind TEXT, counter INTEGER, committed INTEGER, next_lsn TEXT, next_behind TEXT, next_committed INTEGER, witnessed TEXT,
+  every_seconds INTEGER, is_once INTEGER, complete_until INTEGER, alive INTEGER, failing_since INTEGER, error TEXT)

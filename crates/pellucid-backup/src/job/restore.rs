@@ -90,6 +90,8 @@ pub struct Restored {
     pub sets: Vec<(u32, Kind)>,
     /// The last commit that it has, of those in log sets: number and time, in microseconds since 1970.
     pub reached: Option<(Lsn, u64)>,
+    /// The file id of the database that was backed up; zeros for a plain one.
+    pub source: [u8; 16],
     /// Its recovery fork, and where its sets end, if they are of a chain of log backups.
     pub ends: Option<([u8; 16], Lsn)>,
     /// Later commits with the mark that was asked for: their numbers and times.
@@ -233,6 +235,7 @@ pub fn restore(
         replaced: place.is_taken,
         sets: chain.sets().chain(logs.iter().map(|(set, _)| set)).map(kind).collect(),
         reached: from.plan.as_ref().and_then(|plan| plan.reached),
+        source: header.source,
         ends: from.plan.as_ref().map(|plan| (plan.fork, plan.ends)),
         same_mark: from.plan.as_ref().map_or_else(Vec::new, |plan| plan.same_mark.clone()),
         missing: chain.missing(),
@@ -463,6 +466,9 @@ impl Place {
         let (to, is_taken) = (way.path().to_owned(), way.is_there());
         refuse_beside(&to)?;
         let folder = Folder::at_end_of(&way).map_err(io)?;
+        if is_taken {
+            remove_second_name(&folder, &to)?;
+        }
         let logs = if is_taken { Vec::new() } else { logs(&folder, &to) };
         let original = is_taken.then(|| Original::hold(&to)).transpose()?;
         let mut place = Self { to, folder, original, is_taken, older: None, logs };
@@ -574,6 +580,18 @@ fn assert_database(file: &std::fs::File, pages: u32) -> Result<()> {
             "the backup set's first page is no SQLite database's: nothing was restored",
         )),
     }
+}
+
+/// Removes the name under which a restored database was filled, if a restore was killed when it had just given it its own.
+fn remove_second_name(folder: &Folder, to: &Path) -> Result<()> {
+    use std::os::unix::fs::MetadataExt;
+    let beside = new_name(to);
+    let [own, other] = [to, &beside].map(|path| folder.look(&name_of(path)));
+    let (Ok(own), Ok(other)) = (own, other) else { return Ok(()) };
+    if (own.dev(), own.ino()) != (other.dev(), other.ino()) {
+        return Ok(());
+    }
+    folder.remove_name(&name_of(&beside)).map_err(|error| Error::io(Subject::File(beside), error))
 }
 
 /// Removes the files that a killed restore left. A running restore holds a lock on its file.

@@ -16,6 +16,7 @@ use crate::index::Place;
 use crate::known::Known;
 use crate::output::{date_time, moment, table, Grid};
 use crate::scan::status::process_facts;
+use crate::standby::Followed;
 
 /// The dates of the sealed ones among `rows`; none if there are none.
 pub fn date_table(rows: &[Inspection]) -> Option<Grid> {
@@ -139,6 +140,7 @@ pub fn facts(found: &Inspection, known: &Known) -> Value {
             facts["scan"] = header.scan.state.name().into();
             facts["percent_complete"] = sealed.percent().into();
             facts["archive"] = Archived::of_found(found).map_or(Value::Null, |one| one.facts());
+            facts["standby"] = Followed::of_found(found).map_or(Value::Null, |one| one.facts());
         }
         Kind::Plain | Kind::Empty => facts["encryption"] = encryption_of_plain(),
         Kind::Damaged(error) => facts["error"] = error.to_string().into(),

@@ -105,6 +105,7 @@ mod sql_tails;
 mod sql_tools;
 mod sql_views;
 mod sql_walkthrough;
+mod standby;
 mod states;
 mod status;
 #[path = "../support/mod.rs"]
