@@ -154,7 +154,7 @@ impl Onto {
             self.handle.run("PRAGMA auto_vacuum = INCREMENTAL")?;
         }
         let put = self.handle.prepared("INSERT INTO sqlite_dbpage(pgno, data) VALUES (?1, ?2)")?;
-        let lock_page = LOCK_BYTE / self.page_bytes as u64 + 1;
+        let lock_page = LOCK_BYTE / self.page_bytes.max(1) as u64 + 1;
         let zeros = vec![0; self.page_bytes];
         let mut size = had;
         for set in sets {
