@@ -260,7 +260,7 @@ fn compare(database: &Path, options: &ScanOptions, output: &Output) -> Result<()
         bar.set_position(done.into());
     });
     bar.finish_and_clear();
-    compared.map_err(|error| {
+    let told = compared.map_err(|error| {
         let failure = Failure::from(error);
         // In the background nobody sees it: `status` tells of it.
         if let (exit::DAMAGE, Ok(found)) = (failure.exit, sealed(database)) {
@@ -268,7 +268,9 @@ fn compare(database: &Path, options: &ScanOptions, output: &Output) -> Result<()
             let _ = begun.remember(database, &found.header.file_id, &put_back);
         }
         failure.about(database)
-    })
+    })?;
+    told.iter().for_each(|told| output.warning(told));
+    Ok(())
 }
 
 /// How it ended, and how many pages there were. While another process scans, waits for that: whatever was asked for,

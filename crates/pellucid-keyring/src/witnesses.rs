@@ -47,7 +47,7 @@ impl Witness {
     /// backup accepts it, an archive that is known as an older one is behind.
     pub fn is_ahead_of(&self, state: &ArchiveState) -> bool {
         let is_told = !state.broken_at.is_none() && state.highest > self.lsn.epoch;
-        let knows_more = self.lsn > state.backed_up && !is_told;
+        let knows_more = self.lsn > state.in_backups() && !is_told;
         self.fork == state.fork && (self.archive_sequence > state.sequence || knows_more)
     }
 

@@ -306,7 +306,7 @@ impl Container {
         promises & ffi::IOCAP_POWERSAFE_OVERWRITE == 0
     }
 
-    fn lower(&self) -> Outcome<Lower> {
+    pub(crate) fn lower(&self) -> Outcome<Lower> {
         self.lower.get().ok_or(Code(ffi::IOERR))
     }
 

@@ -61,7 +61,7 @@ pub fn remember(path: &Path, header: &Header, state: &ArchiveState) -> Result<bo
         fork: state.fork,
         header_sequence: header.sequence,
         archive_sequence: state.sequence,
-        lsn: state.backed_up,
+        lsn: state.in_backups(),
         last_set: state.last_set,
         at: pellucid::clock::now(),
     })?;

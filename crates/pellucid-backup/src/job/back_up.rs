@@ -39,7 +39,7 @@ use crate::set::{write_set_telling, Against, Base, NewSet, Options, PageSource, 
 use crate::snapshot::Snapshot;
 use conclude::{settle_chain, BegunSet, Concluding};
 pub use expected::compare_with_last;
-use expected::Before;
+use expected::{base_of_list, why_not, Before};
 use facts::{database_name, description, join, new_media, set_header, wants_version2};
 
 /// The step of a backup.
@@ -133,6 +133,7 @@ pub fn back_up(job: &Job, progress: &mut dyn FnMut(&Progress)) -> Result<Done, J
 
     let begun = now_micros();
     let first = if has_chain { moment_before(job, &database)? } else { None };
+    let listed = first.and_then(|_| base_of_list(&database));
     let snapshot = Snapshot::begin(&job.database, job.timeout)?;
     let started = Instant::now();
     // Another process may have encrypted the database since the first look, or changed its
@@ -167,10 +168,12 @@ pub fn back_up(job: &Job, progress: &mut dyn FnMut(&Progress)) -> Result<Done, J
         true => {
             let to_store = job.files.families.iter().any(|path| url_of(path).is_some());
             let of = (header.page_size, header.source);
-            Before::find(&database, of, to_store, &credentials)
+            Before::find(&database, of, listed, to_store, &credentials)
         }
         false => None,
     };
+    let is_compared = before.is_some() || base.is_some() || first.is_none();
+    let not_compared = if is_compared { None } else { why_not(&database) };
     if let Some(full) = &base {
         check_base(&full.header, &header, Believe::default()).map_err(unfit)?;
     }
@@ -241,7 +244,10 @@ pub fn back_up(job: &Job, progress: &mut dyn FnMut(&Progress)) -> Result<Done, J
         set.header.version2.and_then(|own| own.chain).filter(|_| !job.copy_only && base.is_none());
     let mut told = base.map(|full| full.told).unwrap_or_default();
     let older = before.as_ref().map_or(Vec::new(), |before| before.older(&written));
-    told.extend(before.and_then(|before| before.told(job, &older)));
+    told.extend(match before {
+        Some(before) => before.told(job, &older),
+        None => not_compared,
+    });
     let done = Concluding {
         job,
         targets,

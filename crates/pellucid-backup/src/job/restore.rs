@@ -263,7 +263,7 @@ fn what_is_cut_off(job: &Restoring, plan: Option<&Plan>) -> Option<String> {
     let plan = plan.filter(|_| job.point == Some(Point::Last))?;
     let known = witness::furthest(&plan.fork).filter(|known| *known > plan.ends)?;
     Some(format!(
-        "the media lead to LSN {}, and the keyring knows of log backups up to LSN {known}: the last ones are not among these media",
+        "the media lead to LSN {}, and the keyring knows of backups up to LSN {known}: the last ones are not among these media",
         plan.ends
     ))
 }

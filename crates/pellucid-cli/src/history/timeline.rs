@@ -94,7 +94,7 @@ pub fn show(args: &HistoryArgs, output: &Output) -> Result<ExitCode, Failure> {
     }
     output.facts(&json!({
         "timeline": shown.forks.iter().map(Fork::facts).collect::<Vec<_>>(),
-        "unread": names(&found.unread.iter().map(|one| one.path.clone()).collect::<Vec<_>>()),
+        "unread": names(found.unread.iter().map(|one| one.path.clone()).collect::<Vec<_>>()),
         "absent": names(&known.absent),
         "waiting": waiting.map(|waiting| json!({
             "behind_lsn": waiting.backed_up.to_string(), "last_lsn": waiting.last.to_string(),
@@ -199,7 +199,7 @@ impl Fork {
             }
         }
         let is_behind = |set: &&Set| reached.is_none_or(|(_, lsn)| set.set.last > lsn);
-        if lost.iter().any(|set| is_behind(&set)) {
+        if lost.iter().any(is_behind) {
             holes.push(Hole { from: reached, until: None });
         }
         holes

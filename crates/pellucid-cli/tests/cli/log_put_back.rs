@@ -92,6 +92,26 @@ fn a_database_that_is_put_back_with_its_archive_is_told_by_everybody() {
     assert!(!quiet.contains("put back"), "{quiet}");
 }
 
+/// What only a full backup had is known as well, also where programs have gone on with what was put back.
+#[test]
+fn what_a_full_backup_alone_has_is_not_put_back_unseen() {
+    let place = begun();
+    fs::create_dir(place.path("before")).unwrap();
+    copy_all(&place, &place.path(""), &place.path("before"));
+    sql(&place, "INSERT INTO t VALUES (5003, 'three');");
+    place.pellucid(&["backup", "app.db", "--to", "again.bak"]).succeeded();
+    copy_all(&place, &place.path("before"), &place.path(""));
+    for number in 0..8 {
+        sql(&place, &format!("INSERT INTO t VALUES ({}, 'goes on');", 6000 + number));
+        sql(&place, "PRAGMA wal_checkpoint(TRUNCATE);");
+    }
+    let status = place.pellucid(&["status", "--check", "app.db"]);
+    assert!(status.code == 4 && status.all().contains("was put back"), "{}", status.all());
+    let (code, told) = fresh(&place);
+    assert!(code != 0 && told.contains("was put back"), "{told}");
+    refused(&place, "backup app.db --log --to three.bak", "chain-broken", "missing from its chain");
+}
+
 /// The log has not begun anew since, so nothing but the witness knows.
 #[test]
 fn an_archive_that_is_put_back_under_a_log_that_goes_on_is_told() {
@@ -131,7 +151,7 @@ fn media_whose_end_was_cut_off_are_told_where_the_keyring_knows_more() {
     let whole = restored(&["full.bak", "one.bak", "two.bak"], "last");
     assert!(!whole.contains("the keyring knows"), "{whole}");
     let cut = restored(&["full.bak", "one.bak"], "last");
-    assert!(cut.contains("the keyring knows of log backups up to LSN"), "{cut}");
+    assert!(cut.contains("the keyring knows of backups up to LSN"), "{cut}");
     // Who asks for another point gets it, and no word of later ones.
     let lsn = cut.split("Its last commit is LSN ").nth(1).unwrap();
     let lsn = format!("lsn:{}", lsn.split(' ').next().unwrap());
@@ -306,6 +326,11 @@ fn a_full_backup_and_a_scan_name_the_pages_that_were_put_back_since_the_last_one
     assert_eq!(full(&[]).code, 0, "{}", full(&[]).all());
     let again = place.pellucid(&["rekey", "app.db"]);
     assert_eq!(again.code, 0, "{again:?}");
+    // Without the list of changed pages nothing can be compared, and that is said.
+    fs::remove_file(place.path("app.db-log/changed")).unwrap();
+    for told in [full(&[]), place.pellucid(&["rekey", "app.db"])] {
+        assert!(told.code == 0 && told.all().contains("were not compared"), "{told:?}");
+    }
 }
 
 /// Databases that grow, shrink, are rebuilt and sealed anew between full backups, log backups and checkpoints.

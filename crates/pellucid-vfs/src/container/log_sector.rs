@@ -56,8 +56,8 @@ impl Container {
     }
 
     /// Whether the database is older than its archive: that has commits of a run that began behind what sector 2 has, and is over.
-    /// Before a run ends the database file is synced, with the sector that was written before the run's first frame; before that its
-    /// log is there, which is the one of `present`.
+    /// Before a run ends the database file is synced, with a sector that has the run's epoch or a later one; before that its log is
+    /// there, which is the one of `present`.
     ///
     /// # Errors
     /// The lower VFS's code.
@@ -73,7 +73,11 @@ impl Container {
             has_commits && sector.epoch < run.epoch && run.salts != has
         };
         let is_over = state.has_ended || present.is_none_or(|present| present != state.live.salts);
-        Ok(is_over && is_older(&state.live) || is_older(&state.before))
+        // Runs without commits may have come behind the one that the live run follows.
+        let behind = state.live.behind;
+        let is_older_than_that =
+            behind.frame > 0 && behind.epoch < state.live.epoch && sector.epoch < behind.epoch;
+        Ok(is_over && is_older(&state.live) || is_older(&state.before) || is_older_than_that)
     }
 
     /// Writes sector 2 under the current key. Nothing waits for its sync.

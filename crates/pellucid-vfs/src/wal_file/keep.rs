@@ -99,11 +99,25 @@ impl WalFile {
     /// state is written whatever it said: what an earlier failed sync has left may be in memory alone.
     fn end_run(&mut self, locked: &Locked<'_>, standing: Standing) -> Result<Standing> {
         let mut standing = self.keep(locked, standing)?;
+        self.note_epoch(&standing.state)?;
         standing.state.has_ended = true;
         standing.state = locked.write(&standing.state, &*self.keys_to_keep()?)?;
         self.known_kept = (standing.state.live.salts, standing.counted);
         self.note_end(&standing.state);
         Ok(standing)
+    }
+
+    /// Makes sector 2 know the epoch of the live run before that ends, on disk: a power cut may have taken what was written when it
+    /// began, and a recovery has made that anew, or the archive has given the epoch later.
+    fn note_epoch(&self, state: &ArchiveState) -> Result<()> {
+        let Some(sector) = self.container.log_sector().map_err(io_error)? else { return Ok(()) };
+        let is_of_it = Run::second(&sector.run).salts() == state.live.salts;
+        if !is_of_it || sector.epoch >= state.live.epoch {
+            return Ok(());
+        }
+        let known = LogSector { epoch: state.highest, ..sector };
+        self.container.write_log_sector(&known).map_err(io_error)?;
+        self.container.lower().and_then(|lower| lower.sync(ffi::SYNC_NORMAL)).map_err(io_error)
     }
 
     /// Notes in sector 2 how much of the run is kept, so that an older state of the archive is known as one, and when its last commit
@@ -205,6 +219,7 @@ impl WalFile {
             let standing = self.stand(&locked)?;
             let mut state = self.keep(&locked, standing)?.state;
             if state.live.salts != run.salts() {
+                self.note_epoch(&state)?;
                 if state.live.kept == 0 {
                     self.settle()?;
                 }

@@ -120,6 +120,11 @@ impl ArchiveState {
         self.has_ended = false;
     }
 
+    /// Backups of any kind have every commit up to this one.
+    pub fn in_backups(&self) -> Lsn {
+        self.backed_up.max(self.base)
+    }
+
     /// Whether the log may be gone: its run has ended, or no commit of it was handed out. What was not handed out may be a crash's.
     pub fn has_no_commit_left(&self) -> bool {
         self.has_ended || self.live.handed_out == 0

@@ -13,6 +13,7 @@ use pellucid::{Error, Subject};
 use pellucid_engine::log_chain;
 use pellucid_files::paths::is_there;
 use pellucid_host::DatabaseError;
+use pellucid_vfs::log_archive::{path_of, Archive};
 use pellucid_vfs::seal_request::{Credentials, Request};
 
 use crate::history::History;
@@ -36,16 +37,21 @@ pub(super) struct Before {
 
 impl Before {
     /// Finds it for the database at `path`, with pages of that size and this file id. Called behind the snapshot: what is known to have
-    /// changed has all of its commits then.
+    /// changed has all of its commits then. `listed` is what [`base_of_list`] said before the snapshot.
     ///
     /// `to_store` says that a store may keep it waiting: not who makes a backup on this machine.
     pub(super) fn find(
         path: &Path,
         (page_size, source): (u32, [u8; 16]),
+        listed: Option<[u8; 32]>,
         to_store: bool,
         credentials: &Credentials,
     ) -> Option<Self> {
+        // Behind another full backup the list knows nothing of the commits between the snapshot and that.
         let changed = log_chain::changed(path).ok()??;
+        if listed != Some(changed.base) {
+            return None;
+        }
         let history = History::open().ok()??;
         let known = history.own_set(&changed.base).ok()??;
         let is_at_hand = |path: &PathBuf| match url_of(path) {
@@ -120,8 +126,31 @@ impl Before {
     }
 }
 
+/// Why the pages of the database at `path` are compared with no full set, where a whole chain of log backups has one.
+pub(super) fn why_not(path: &Path) -> Option<String> {
+    let state = Archive::open(path).and_then(|archive| archive.look()).ok()??;
+    if !state.has_base
+        || !state.broken_at.is_none()
+        || matches!(log_chain::changed(path), Ok(Some(_)))
+    {
+        return None;
+    }
+    let list = path_of(path).join("changed");
+    Some(format!(
+        "its pages were not compared with the last full backup: `{}`, which says what commits have changed since, is not there, or not as \
+         it was; `pellucid check {} --against MEDIA` compares them",
+        list.shown(),
+        path.shown()
+    ))
+}
+
+/// The full set that the list of changed pages is of, in the archive of the database at `path`: the hash of its manifest.
+pub(super) fn base_of_list(path: &Path) -> Option<[u8; 32]> {
+    log_chain::changed(path).ok()?.map(|changed| changed.base)
+}
+
 /// Compares the pages that no commit has changed since the last full backup with what that has, where it is at hand: for whoever has
-/// read every page, as a scan has. Writers go on meanwhile.
+/// read every page, as a scan has. Writers go on meanwhile. Returns why they could not be compared, where they should have been.
 ///
 /// # Errors
 /// [`Error::Corrupt`] names the pages that are older states of themselves; [`DatabaseError`] if the database cannot be read.
@@ -129,14 +158,17 @@ pub fn compare_with_last(
     path: &Path,
     timeout: Duration,
     progress: &mut dyn FnMut(u32, u32),
-) -> Result<(), DatabaseError> {
+) -> Result<Option<String>, DatabaseError> {
+    let listed = base_of_list(path);
     let snapshot = Snapshot::begin(path, timeout)?;
     let Some(header) = snapshot.sealed_header()?.filter(log_chain::wants_chain) else {
-        return Ok(());
+        return Ok(None);
     };
     let credentials = Credentials::gather(&Request::default())?;
     let of = (snapshot.page_size(), header.file_id);
-    let Some(before) = Before::find(path, of, false, &credentials) else { return Ok(()) };
+    let Some(before) = Before::find(path, of, listed, false, &credentials) else {
+        return Ok(why_not(path));
+    };
     let mut reader = snapshot.reader()?;
     let mut page = vec![0; snapshot.page_size() as usize];
     let mut unread = Vec::new();
@@ -151,7 +183,7 @@ pub fn compare_with_last(
     }
     let older = before.expected.others(&unread);
     match older.is_empty() {
-        true => Ok(()),
+        true => Ok(None),
         false => {
             let what = before.what(path, &older);
             Err(Error::corrupt(Subject::File(path.to_owned()), what).into())
