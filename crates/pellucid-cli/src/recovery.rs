@@ -89,16 +89,22 @@ pub fn trouble(found: &Path, header: &Header) -> Option<(String, &'static str)> 
     }
     chain_of(header)?;
     let (shown, archive) = (found.shown(), log_archive::path_of(found));
-    if let Err(error) = look_at_name(&archive.join("state")) {
+    let unreadable = |why: &dyn std::fmt::Display| {
         let told = format!(
-            "`{shown}`: its chain of log backups is broken: `{}` cannot be read: {error}",
+            "`{shown}`: its chain of log backups is broken: `{}` cannot be read: {why}",
             archive.shown()
         );
         let todo = "put the folder back; else `pellucid recovery DB simple`, then `full`, and a full backup begin another chain";
-        return Some((told, todo));
+        Some((told, todo))
+    };
+    if let Err(error) = look_at_name(&archive.join("state")) {
+        return unreadable(&error);
     }
-    let look = || log_archive::Archive::open(found).ok()?.look().ok()?;
-    if let Some(state) = look() {
+    let look = log_archive::Archive::open(found).and_then(|archive| archive.look());
+    if matches!(look, Ok(None)) {
+        return unreadable(&"its `state` is damaged");
+    }
+    if let Ok(Some(state)) = look {
         if let Ok(Some(witness)) = witness::ahead(found, &state) {
             let told = format!(
                 "`{shown}`: `{}`, and perhaps the database with it, was put back: the keyring knows of a later backup, with \

@@ -219,8 +219,8 @@ fn refused(error: JobError, args: &BackupArgs) -> Failure {
 
 /// The error of a broken chain, with what to do.
 pub fn broken_chain(failure: Failure) -> Failure {
-    let hint = "a full backup lets it go on; where the folder with `-log` at its end is gone, put it back, else `pellucid recovery DB simple`, then `full`, and a full \
-                backup begin another chain";
+    let hint = "a full backup lets it go on, unless the folder with `-log` at its end is gone or damaged: put that back, else `pellucid \
+                recovery DB simple`, then `full`, and a full backup begin another chain";
     Failure { hint: Some(hint.to_owned()), ..failure.called(Id::ChainBroken) }
 }
 

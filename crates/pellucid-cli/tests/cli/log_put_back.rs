@@ -369,3 +369,25 @@ fn a_full_backup_of_a_database_that_nobody_touched_is_never_refused() {
         assert!(told.code == 0 && !told.all().contains("older state"), "round {round}: {told:?}");
     }
 }
+
+/// A damaged state is no state that says nothing is wrong.
+#[test]
+fn an_archive_whose_state_is_damaged_is_told_without_a_key() {
+    let place = begun();
+    let state = place.path("app.db-log/state");
+    let bytes = fs::read(&state).unwrap();
+    fs::write(&state, vec![0; bytes.len()]).unwrap();
+    let status = place.pellucid(&["status", "--check", "app.db"]);
+    assert!(status.code == 4 && status.all().contains("`state` is damaged"), "{}", status.all());
+    for words in [
+        &["backup", "app.db", "--to", "f.bak"][..],
+        &["backup", "app.db", "--log", "--to", "l.bak"],
+    ] {
+        let told = place.pellucid(words);
+        assert!(told.code == 3 && told.all().contains("gone or damaged"), "{told:?}");
+    }
+    place.pellucid(&["recovery", "app.db", "simple"]).succeeded();
+    place.pellucid(&["recovery", "app.db", "full"]).succeeded();
+    place.pellucid(&["backup", "app.db", "--to", "new.bak"]).succeeded();
+    place.pellucid(&["status", "app.db"]).succeeded();
+}
