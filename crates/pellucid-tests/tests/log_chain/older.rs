@@ -143,7 +143,7 @@ fn a_scan_makes_no_page_another_one() {
     // Nobody commits in between.
     scan::rekey(&bench.database(), None).unwrap();
     scan::run(&bench.database(), &Options::default(), &mut |_, _, _| ()).unwrap();
-    assert_newest(&bench, &[base.clone()], "sealed again");
+    assert_newest(&bench, std::slice::from_ref(&base), "sealed again");
     let logged = log(&bench, "one.bak");
     assert_newest(&bench, &[base, logged], "and logged");
 }
