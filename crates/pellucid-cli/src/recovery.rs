@@ -110,7 +110,7 @@ pub fn trouble(found: &Path, header: &Header) -> Option<(String, &'static str)> 
                 "`{shown}`: `{}`, and perhaps the database with it, was put back: the keyring knows of a later backup, with \
                  commits up to LSN {}",
                 archive.shown(),
-                witness.lsn
+                witness.in_backups()
             );
             let todo = "restore from the backups what is missing; a full backup accepts it as it is, and begins the chain anew";
             return Some((told, todo));

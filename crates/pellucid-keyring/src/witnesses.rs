@@ -31,8 +31,10 @@ pub struct Witness {
     pub header_sequence: u64,
     /// The sequence of the archive's state.
     pub archive_sequence: u64,
-    /// Backups have every commit up to this one.
+    /// Log backups have every commit up to this one.
     pub lsn: Lsn,
+    /// The snapshot of the last full backup.
+    pub base: Lsn,
     /// SHA-256 of the manifest of the last set in the chain.
     pub last_set: [u8; 32],
     /// When that was, in seconds since 1970.
@@ -46,9 +48,16 @@ impl Witness {
     /// The sequence of an older archive that goes on gets there again, without any backup. What backups have does not: until a full
     /// backup accepts it, an archive that is known as an older one is behind.
     pub fn is_ahead_of(&self, state: &ArchiveState) -> bool {
-        let is_told = !state.broken_at.is_none() && state.highest > self.lsn.epoch;
-        let knows_more = self.lsn > state.in_backups() && !is_told;
+        let is_told = !state.broken_at.is_none() && state.highest > self.in_backups().epoch;
+        // A full backup behind a break moves what log backups have, and else the base alone.
+        let has_more = self.lsn > state.backed_up || self.base > state.in_backups();
+        let knows_more = has_more && !is_told;
         self.fork == state.fork && (self.archive_sequence > state.sequence || knows_more)
+    }
+
+    /// Backups of any kind have every commit up to this one.
+    pub fn in_backups(&self) -> Lsn {
+        self.lsn.max(self.base)
     }
 
     fn encode(&self) -> Vec<u8> {
@@ -60,8 +69,7 @@ impl Witness {
         bytes.extend_from_slice(&self.lsn.encode());
         bytes.extend_from_slice(&self.last_set);
         bytes.extend_from_slice(&self.at.to_be_bytes());
-        // Reserved.
-        bytes.extend_from_slice(&[0; 8]);
+        bytes.extend_from_slice(&self.base.encode());
         bytes.extend_from_slice(self.path.as_os_str().as_bytes());
         bytes
     }
@@ -69,7 +77,7 @@ impl Witness {
     fn decode(bytes: &[u8]) -> Option<Self> {
         let (head, path) = bytes.split_first_chunk::<HEAD_BYTES>()?;
         let number = |at: usize| Some(u64::from_be_bytes(*head[at..].first_chunk()?));
-        if head[0] != VERSION || head[97..] != [0; 8] {
+        if head[0] != VERSION {
             return None;
         }
         Some(Self {
@@ -81,6 +89,7 @@ impl Witness {
             lsn: Lsn::decode(*head[49..].first_chunk()?),
             last_set: *head[57..].first_chunk()?,
             at: number(89)?,
+            base: Lsn::decode(*head[97..].first_chunk()?),
         })
     }
 }
@@ -183,6 +192,7 @@ mod tests {
             header_sequence: 3,
             archive_sequence,
             lsn: Lsn::new(4, 5),
+            base: Lsn::new(4, 3),
             last_set: [6; 32],
             at: 7,
         }
@@ -193,11 +203,11 @@ mod tests {
         let bytes = witness(9).encode();
         assert_eq!(Witness::decode(&bytes), Some(witness(9)));
         assert_eq!(Witness::decode(&bytes[..HEAD_BYTES - 1]), None);
-        for at in std::iter::once(0).chain(97..HEAD_BYTES) {
-            let mut changed = bytes.clone();
-            changed[at] ^= 8;
-            assert_eq!(Witness::decode(&changed), None, "byte {at}");
-        }
+        let mut newer = bytes.clone();
+        newer[0] ^= 8;
+        assert_eq!(Witness::decode(&newer), None);
+        let of_before = Witness { base: Lsn::NONE, ..witness(9) };
+        assert_eq!(of_before.encode()[97..HEAD_BYTES], [0; 8]);
     }
 
     #[test]
@@ -218,5 +228,12 @@ mod tests {
         let told = ArchiveState { highest: 5, ..of_older_epoch };
         assert!(known.is_ahead_of(&older) && known.is_ahead_of(&of_older_epoch));
         assert!(!known.is_ahead_of(&told));
+        // What a full backup has that no log backup has, and the other way round.
+        let full = Witness { base: Lsn::new(4, 9), ..known.clone() };
+        let with = |base| ArchiveState { base, ..state(2, 20, known.lsn) };
+        assert!(full.is_ahead_of(&with(Lsn::new(4, 3))) && !full.is_ahead_of(&with(full.base)));
+        assert!(known.is_ahead_of(&ArchiveState { base: known.lsn, ..older }));
+        let behind_a_break = state(2, 20, full.base);
+        assert!(!full.is_ahead_of(&behind_a_break));
     }
 }

@@ -43,7 +43,11 @@ fn recall(path: &Path) -> Result<Vec<Witness>> {
 pub fn furthest(fork: &[u8; 16]) -> Option<Lsn> {
     let home = Keyring::locate().ok().filter(|home| Keyring::is_at(home))?;
     let known = Keyring::open(&home).ok()?.witnesses_at(&[], &|_| true).ok()?;
-    known.into_iter().filter(|witness| witness.fork == *fork).map(|witness| witness.lsn).max()
+    known
+        .into_iter()
+        .filter(|witness| witness.fork == *fork)
+        .map(|witness| witness.in_backups())
+        .max()
 }
 
 /// Remembers what the archive of the database at `path` says, which is synced. False if there is no keyring.
@@ -61,7 +65,8 @@ pub fn remember(path: &Path, header: &Header, state: &ArchiveState) -> Result<bo
         fork: state.fork,
         header_sequence: header.sequence,
         archive_sequence: state.sequence,
-        lsn: state.in_backups(),
+        lsn: state.backed_up,
+        base: state.base,
         last_set: state.last_set,
         at: pellucid::clock::now(),
     })?;
@@ -97,7 +102,7 @@ pub fn put_back(path: &Path, witness: &Witness) -> Error {
     let what = format!(
         "its archive of logs, and perhaps the database with it, was put back: the keyring knows of a later backup, with commits up to \
          LSN {}; restore from the backups what is missing, or accept it as it is with a full backup, which begins the chain anew",
-        witness.lsn
+        witness.in_backups()
     );
     Error::corrupt(Subject::LogArchive, format!("`{}`: {what}", path.shown()))
 }
@@ -117,7 +122,7 @@ pub fn break_behind(
         return Ok(state);
     }
     let place = state.place();
-    state.goes_on_behind_older(witness.lsn.epoch, state.live.salts);
+    state.goes_on_behind_older(witness.in_backups().epoch, state.live.salts);
     state.sequence = state.sequence.max(witness.archive_sequence);
     // The state is written over the older one of both sectors.
     if (ArchiveState { sequence: state.sequence + 1, ..state }).place() == place {

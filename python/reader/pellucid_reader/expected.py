@@ -175,11 +175,12 @@ class Witness:
     lsn: int
     last_set: bytes
     at: int
+    base: int
     path: bytes
 
 
 def parse_witness(content: bytes) -> Witness:
-    if len(content) < WITNESS_BYTES or content[0] != 1 or any(content[97:WITNESS_BYTES]):
+    if len(content) < WITNESS_BYTES or content[0] != 1:
         raise Corrupt("a witness: its fields do not fit")
     header, archive, lsn = struct.unpack(">3Q", content[33:57])
     return Witness(
@@ -190,6 +191,7 @@ def parse_witness(content: bytes) -> Witness:
         lsn=lsn,
         last_set=content[57:89],
         at=int.from_bytes(content[89:97], "big"),
+        base=int.from_bytes(content[97:105], "big"),
         path=content[WITNESS_BYTES:],
     )
 

@@ -438,7 +438,7 @@ class Vectors(unittest.TestCase):
             witness = parse_witness(keyring.open_sealed_file(case.body, dmk, keyring.KeyKind.WITNESS, name))
             self.assertEqual((witness.file_id, witness.fork), (case.bytes("file-id"), case.bytes("fork")))
             self.assertEqual((witness.last_set, witness.path.decode()), (case.bytes("last-set"), case["witness-path"]))
-            for field in ("header-sequence", "archive-sequence", "lsn", "at"):
+            for field in ("header-sequence", "archive-sequence", "lsn", "at", "base"):
                 self.assertEqual(getattr(witness, field.replace("-", "_")), case.number(field), field)
             self.assertEqual(pin_names(Path(witness.path.decode()))[0], name)
 

@@ -137,6 +137,7 @@ impl Says {
             header_sequence,
             archive_sequence,
             lsn: self.lsn,
+            base: Lsn::NONE,
             last_set: self.last_set,
             at: pellucid::clock::now(),
         })

@@ -403,11 +403,11 @@ fn judge(history: &History, case: &Case, told: &Told) -> Result<&'static str, St
     }
     let archive = case.older.get(&Part::Archive).map(|moment| &moments[*moment]);
     if let Some(archive) = archive.filter(|archive| archive.media < present.media) {
-        // The log backup refuses, and says so from then on. Where no backup had a commit in between, the log has all of them, and
+        // The log backup refuses, and says so from then on. Where no log backup had a commit in between, the log has all of them, and
         // who goes on with the older archive keeps them: a program, or the log backup itself.
         let at_once = told.status.is_some() && told.fresh.is_some();
         let later = [&told.log, &told.later, &told.gone_on];
-        let is_whole = archive.logged == present.logged || archive.covered == present.covered;
+        let is_whole = archive.logged == present.logged;
         return match at_once && (is_whole || later.iter().all(|one| one.is_some())) {
             true => Ok("told"),
             false => fails("an archive of before a backup is not told by everybody"),

@@ -264,6 +264,7 @@ fn keyring_files() {
         header_sequence: 0x0e0f,
         archive_sequence: 0x1011,
         lsn: Lsn::new(0x1213, 0x1415),
+        base: Lsn::new(0x1819, 0x1a1b),
         last_set: [8; 32],
         at: 0x1617,
     };
@@ -374,6 +375,7 @@ fn keyring_files() {
     assert_eq!(layout.of("LSN up to which", &content), Lsn::new(0x1213, 0x1415).encode());
     assert_eq!(layout.of("SHA-256 of the manifest", &content), [8; 32]);
     assert_eq!(layout.of("when that was", &content), 0x1617u64.to_be_bytes());
+    assert_eq!(layout.of("LSN of the snapshot", &content), Lsn::new(0x1819, 0x1a1b).encode());
 
     section.says("`policy NAME LIMIT`");
     let content = open_file(&section, &master, 4, "settings", settings);

@@ -321,7 +321,7 @@ pub const KINDS: &[(&str, &[&str])] = &[
             "check-flipped",
             "witness",
             "witness-newer-version",
-            "witness-byte-in-use",
+            "witness-without-base",
             "witness-cut",
             "witness-flipped",
             "weak-certificate",

@@ -498,6 +498,7 @@ fn keyring(case: &Case) -> Result<()> {
             [witness.header_sequence, witness.archive_sequence, witness.lsn.word(), witness.at],
             ["header-sequence", "archive-sequence", "lsn", "at"].map(|name| case.number(name))
         );
+        assert_eq!(witness.base.word(), case.number("base"));
         assert_eq!(witness.last_set, case.array::<32>("last-set"));
     }
     Ok(())
