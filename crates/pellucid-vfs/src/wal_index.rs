@@ -9,6 +9,7 @@
 use std::cell::RefCell;
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
 
 /// Bytes of a region.
 pub const REGION_BYTES: usize = 32 * 1024;
@@ -32,6 +33,10 @@ const TO_BRING_IN_WORD: usize = BROUGHT_IN_WORD + 8;
 /// Page numbers in a region. In the first region the header takes the place of some.
 const PAGES: u32 = 4096;
 const PAGES_FIRST: u32 = PAGES - HEADER_WORDS as u32;
+
+/// How long a writer may take between the two copies of the header, once its processor is taken from it there. Only one that was killed
+/// takes longer: the next connection that reads makes the index anew.
+const PATIENCE: Duration = Duration::from_secs(2);
 
 /// The start of each region that SQLite has mapped, by number; null if it has not.
 #[derive(Debug, Default)]
@@ -117,7 +122,7 @@ impl WalIndex {
     /// The salts of the log and the number of frames that count, out of one whole header. None if the index is not mapped, is being
     /// made, or keeps changing.
     pub fn run(&self) -> Option<([u8; 8], u32)> {
-        let copy = self.whole()?;
+        let copy = self.whole(PATIENCE)?;
         if copy[MADE_WORD].to_ne_bytes()[0] != 1 {
             return None;
         }
@@ -132,12 +137,14 @@ impl WalIndex {
     /// WAL-mode file format, 2.1). `None` if the index is not mapped, or keeps changing. A checkpoint would return it too, but SQLite
     /// refuses every checkpoint to a connection in a transaction, even one that only counts.
     pub fn counted(&self) -> Option<(u32, u32)> {
-        self.whole().map(|copy| (copy[FRAMES_WORD], copy[PAGES_WORD]))
+        self.whole(Duration::ZERO).map(|copy| (copy[FRAMES_WORD], copy[PAGES_WORD]))
     }
 
-    /// The header, once both of its copies are the same.
-    fn whole(&self) -> Option<[u32; COPY_WORDS]> {
-        for _ in 0..1000 {
+    /// The header, once both of its copies are the same. They differ for a moment only, but a writer may lose its processor in that
+    /// moment: `patience` is how long to wait for it.
+    fn whole(&self, patience: Duration) -> Option<[u32; COPY_WORDS]> {
+        let mut since = None;
+        for round in 0_u32.. {
             let copy = |number: usize| -> Option<[u32; COPY_WORDS]> {
                 let mut copy = [0; COPY_WORDS];
                 for (at, word) in copy.iter_mut().enumerate() {
@@ -150,7 +157,13 @@ impl WalIndex {
             if first == second {
                 return Some(first);
             }
-            std::thread::yield_now();
+            if round < 1000 {
+                std::thread::yield_now();
+            } else if since.get_or_insert_with(Instant::now).elapsed() < patience {
+                std::thread::sleep(Duration::from_millis(1));
+            } else {
+                break;
+            }
         }
         None
     }
@@ -213,6 +226,31 @@ mod tests {
         assert_eq!((behind(9, 7), behind(u32::MAX, u32::MAX), behind(0, u32::MAX)), (0, 0, 4062));
         index.unmap();
         assert_eq!((index.is_mapped(), index.page_of(1)), (false, None));
+    }
+
+    /// A writer may lose its processor between the two copies.
+    #[test]
+    fn a_header_that_is_being_written_is_waited_for() {
+        let words: Vec<AtomicU32> = (0..REGION_BYTES / 4).map(|_| AtomicU32::new(0)).collect();
+        for copy in [0, COPY_WORDS] {
+            words[copy + MADE_WORD].store(u32::from_ne_bytes([1, 0, 0, 0]), Ordering::Relaxed);
+            words[copy + FRAMES_WORD].store(7, Ordering::Relaxed);
+        }
+        let index = WalIndex::default();
+        // SAFETY: the words live until the index is unmapped.
+        unsafe { index.map(0, words.as_ptr().cast()) };
+        assert_eq!(index.run(), Some(([0; 8], 7)));
+        words[COPY_WORDS + FRAMES_WORD].store(8, Ordering::Relaxed);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                std::thread::sleep(Duration::from_millis(100));
+                words[FRAMES_WORD].store(8, Ordering::Relaxed);
+            });
+            assert_eq!(index.run(), Some(([0; 8], 8)));
+        });
+        words[COPY_WORDS + FRAMES_WORD].store(9, Ordering::Relaxed);
+        assert_eq!((index.counted(), index.run()), (None, None), "a writer that was killed there");
+        index.unmap();
     }
 
     #[test]

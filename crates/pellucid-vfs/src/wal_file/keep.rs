@@ -601,8 +601,7 @@ impl WalFile {
         }
         let is_exclusive = self.container.transaction.lock_level() == ffi::LOCK_EXCLUSIVE;
         if index.is_mapped() && !is_exclusive {
-            let changing = || Error::corrupt(Subject::WalHeader, "its index is being made");
-            return by_index.map(|_| None).ok_or_else(changing);
+            return by_index.map(|_| None).ok_or_else(index_is_torn);
         }
         let [alone, own] = [self.container.log_chain.alone(salts), self.stamps.counted(salts)];
         match alone.max(own) {
@@ -649,6 +648,12 @@ impl WalFile {
     fn keys_to_keep(&self) -> Result<std::sync::Arc<pellucid::keys::ContainerKeys>> {
         self.container.keys().map_err(io_error)
     }
+}
+
+/// Nothing is damaged: a writer was killed between the two copies of the header, or others keep it from the processor.
+fn index_is_torn() -> Error {
+    let cause = "its index is half written: the writer may have been killed. Try again: the next one who reads makes it anew";
+    Error::io(Subject::WalHeader, io::Error::new(io::ErrorKind::WouldBlock, cause))
 }
 
 pub(super) fn io_error(Code(code): Code) -> Error {
