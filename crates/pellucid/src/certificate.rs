@@ -6,6 +6,7 @@
 mod given;
 
 use std::fmt;
+use std::sync::{Arc, OnceLock};
 
 use aws_lc_rs::rsa::{
     OaepPrivateDecryptingKey, OaepPublicEncryptingKey, PrivateDecryptingKey, PublicEncryptingKey,
@@ -158,6 +159,9 @@ pub struct Certificate {
     public: PublicCertificate,
     /// PKCS#8, DER.
     private_key: Zeroizing<Vec<u8>>,
+    /// The private key as it signs, once it has signed. To read it takes a third of the time of a signature, and the first signature as
+    /// long as the next two.
+    pair: Arc<OnceLock<RsaKeyPair>>,
     /// When the private key was last backed up, in seconds since 1970.
     backed_up: Option<u64>,
 }
@@ -253,7 +257,8 @@ impl Certificate {
         backed_up: Option<u64>,
     ) -> Result<Self> {
         let public = PublicCertificate::from_der(name, der)?;
-        Ok(Self { public, private_key: Zeroizing::new(private_key.to_vec()), backed_up })
+        let private_key = Zeroizing::new(private_key.to_vec());
+        Ok(Self { public, private_key, pair: Arc::default(), backed_up })
     }
 
     /// Refuses a private key that is not this certificate's.
@@ -294,7 +299,13 @@ impl Certificate {
 
     pub(crate) fn sign(&self, message: &[u8]) -> Result<Vec<u8>> {
         let refused = || self.public.misuse("its private key refuses to sign");
-        let pair = RsaKeyPair::from_pkcs8(&self.private_key).map_err(|_| refused())?;
+        let pair = match self.pair.get() {
+            Some(pair) => pair,
+            None => {
+                let pair = RsaKeyPair::from_pkcs8(&self.private_key).map_err(|_| refused())?;
+                self.pair.get_or_init(|| pair)
+            }
+        };
         let mut signature = vec![0; pair.public_modulus_len()];
         pair.sign(&RSA_PSS_SHA256, &rand::SystemRandom::new(), message, &mut signature)
             .map_err(|_| refused())?;

@@ -107,7 +107,11 @@ pub(super) fn write_chunks<T>(
 }
 
 /// Those that run already end when this fails: nobody sends to them any more.
-fn start<'scope, T: Send + 'scope>(
+/// Begins a thread.
+///
+/// # Errors
+/// [`Error::Io`] where the system has none.
+pub(super) fn start<'scope, T: Send + 'scope>(
     scope: &'scope std::thread::Scope<'scope, '_>,
     work: impl FnOnce() -> T + Send + 'scope,
 ) -> Result<std::thread::ScopedJoinHandle<'scope, T>> {
@@ -116,7 +120,8 @@ fn start<'scope, T: Send + 'scope>(
         .map_err(|error| Error::io(Subject::Option("thread".into()), error))
 }
 
-fn joined(thread: std::thread::ScopedJoinHandle<'_, Result<()>>) -> Result<()> {
+/// What a thread came to, which may be a panic.
+pub(super) fn joined(thread: std::thread::ScopedJoinHandle<'_, Result<()>>) -> Result<()> {
     thread.join().unwrap_or_else(|_| {
         Err(Error::misuse(Subject::MediaHeader, "a thread of the backup ended unexpectedly"))
     })

@@ -14,8 +14,9 @@ use pellucid::media::{
 
 use super::expected::Expected;
 use super::families::{FamilyTarget, FamilyWriter};
-use super::pipeline::{write_chunks, Content};
+use super::pipeline::{joined, start, write_chunks, Content};
 use super::pool::{Pool, Slot};
+use super::worker::unpanicked;
 use super::PageSource;
 
 /// The set that is to be written.
@@ -162,9 +163,6 @@ pub(super) fn end(
     if set.header.is_padded() {
         write_padding(set, &mut families)?;
     }
-    for family in &mut families {
-        family.sync()?;
-    }
     let ends: Vec<_> = families.iter().map(FamilyWriter::end).collect();
     let pages: u32 = index.chunks.iter().map(|entry| entry.pages).sum();
     let mut manifest = Manifest {
@@ -181,9 +179,18 @@ pub(super) fn end(
         families: ends,
         signing: Signing::Version1,
     };
-    if set.header.version() == MediaVersion::Two {
-        manifest.sign(set.signer)?;
-    }
+    // A signature takes as long as to seal 8 MiB, and to wait for the disk takes no processor.
+    std::thread::scope(|scope| {
+        let sign = || match set.header.version() {
+            MediaVersion::Two => manifest.sign(set.signer),
+            MediaVersion::One => Ok(()),
+        };
+        let signing = start(scope, || unpanicked(sign))?;
+        for family in &mut families {
+            family.sync()?;
+        }
+        joined(signing)
+    })?;
     let bytes = manifest.encode(set.keys)?;
     let hash = Manifest::hash(&bytes);
     commits(hash);
