@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::thread::JoinHandle;
 
 use pellucid_files::paths::look_at_name;
 use pellucid_host::folder::{name_of, Folder};
@@ -28,6 +29,7 @@ pub trait MediaSink: Send {
 pub struct FileSink {
     file: File,
     path: PathBuf,
+    ahead: Ahead,
 }
 
 impl FileSink {
@@ -38,7 +40,7 @@ impl FileSink {
     pub fn create(path: &Path) -> io::Result<Self> {
         let file = Folder::of(path)?.create(&name_of(path))?;
         lock(&file, path)?;
-        Ok(Self { file, path: path.to_owned() })
+        Ok(Self { file, path: path.to_owned(), ahead: Ahead::default() })
     }
 
     /// A file that is there, and that nobody else writes from now on. Its last name is no link: whoever has the directory
@@ -56,7 +58,7 @@ impl FileSink {
     /// As [`FileSink::open`].
     pub fn of(file: File, path: &Path) -> io::Result<Self> {
         lock(&file, path)?;
-        Ok(Self { file, path: path.to_owned() })
+        Ok(Self { file, path: path.to_owned(), ahead: Ahead::default() })
     }
 
     /// The same file once more, which stays what it is whatever happens to its name.
@@ -73,8 +75,49 @@ impl FileSink {
     /// The system's.
     pub fn go_on_at(&mut self, at: u64) -> io::Result<()> {
         use std::io::Seek;
+        self.ahead.end()?;
         self.file.set_len(at)?;
         self.file.seek(io::SeekFrom::Start(at)).map(|_| ())
+    }
+}
+
+/// Bytes that are written before they are sent to the disk.
+const AHEAD_BYTES: usize = 8 << 20;
+
+/// Sends to the disk what was written, while more is written: the disk would have nothing to do until the end, and the end would wait for
+/// all of it.
+#[derive(Debug, Default)]
+struct Ahead {
+    waiting: usize,
+    thread: Option<JoinHandle<io::Result<()>>>,
+}
+
+impl Ahead {
+    /// What an earlier call could not write is told: the system says it once.
+    fn written(&mut self, bytes: usize, file: &File) -> io::Result<()> {
+        self.waiting += bytes;
+        if self.waiting < AHEAD_BYTES || self.thread.as_ref().is_some_and(|one| !one.is_finished())
+        {
+            return Ok(());
+        }
+        self.end()?;
+        self.waiting = 0;
+        let file = file.try_clone()?;
+        // Without a thread the end waits.
+        self.thread = std::thread::Builder::new().spawn(move || file.sync_data()).ok();
+        Ok(())
+    }
+
+    fn end(&mut self) -> io::Result<()> {
+        let Some(thread) = self.thread.take() else { return Ok(()) };
+        thread.join().unwrap_or_else(|_| Err(io::Error::other("a thread that writes ended")))
+    }
+}
+
+impl Drop for Ahead {
+    /// The file is locked for as long as the thread has it.
+    fn drop(&mut self) {
+        let _ = self.end();
     }
 }
 
@@ -117,10 +160,12 @@ pub fn unlock_media(file: &File) {
 
 impl MediaSink for FileSink {
     fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
-        self.file.write_all(bytes)
+        self.file.write_all(bytes)?;
+        self.ahead.written(bytes.len(), &self.file)
     }
 
     fn sync(&mut self) -> io::Result<()> {
+        self.ahead.end()?;
         self.file.sync_all()
     }
 
@@ -174,6 +219,41 @@ impl MediaSink for NullSink {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_could_not_be_sent_ahead_is_told_once_before_the_end() {
+        // It has no disk: EINVAL.
+        let file = std::fs::OpenOptions::new().write(true).open("/dev/null").unwrap();
+        let mut ahead = Ahead::default();
+        ahead.written(AHEAD_BYTES - 1, &file).unwrap();
+        assert!(ahead.thread.is_none(), "too little");
+        ahead.written(1, &file).unwrap();
+        assert_eq!(ahead.end().unwrap_err().kind(), io::ErrorKind::InvalidInput);
+        ahead.end().unwrap();
+
+        ahead.written(AHEAD_BYTES, &file).unwrap();
+        while !ahead.thread.as_ref().unwrap().is_finished() {
+            std::thread::yield_now();
+        }
+        let next = ahead.written(AHEAD_BYTES, &file);
+        assert_eq!(next.unwrap_err().kind(), io::ErrorKind::InvalidInput);
+    }
+
+    #[test]
+    fn a_file_that_was_sent_ahead_is_unlocked_once_it_is_closed() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("a.bak");
+        let mut made = FileSink::create(&path).unwrap();
+        let part = vec![7; AHEAD_BYTES / 2];
+        for _ in 0..5 {
+            made.write(&part).unwrap();
+        }
+        made.sync().unwrap();
+        made.write(&part).unwrap();
+        drop(made);
+        lock_media(&pellucid_files::regular::open_to_write(&path).unwrap()).unwrap();
+        assert_eq!(std::fs::read(&path).unwrap(), part.repeat(6));
+    }
 
     #[test]
     fn a_lock_that_was_ended_is_not_kept_by_whoever_has_inherited_it() {
