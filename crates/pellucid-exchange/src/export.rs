@@ -42,7 +42,7 @@ pub fn to_encrypted_pem(
     fill_random(&mut iv)?;
     let parameters = pbes2::Parameters::generate_pbkdf2_sha256_aes256cbc(ITERATIONS, &salt, iv)
         .map_err(|_| refused())?;
-    PrivateKeyInfoRef::try_from(certificate.private_key())
+    PrivateKeyInfoRef::try_from(certificate.private_key()?)
         .and_then(|key| key.encrypt_with_params(parameters, password.expose()))
         .map_err(|_| refused())?
         .to_pem("ENCRYPTED PRIVATE KEY", LineEnding::LF)

@@ -332,7 +332,7 @@ pub(super) fn check_name(name: &str) -> Result<()> {
 pub(super) fn encode(stored: &Stored) -> Zeroizing<Vec<u8>> {
     let der = stored.public().der();
     let key: &[u8] = match stored {
-        Stored::Whole(certificate) => certificate.private_key(),
+        Stored::Whole(certificate) => certificate.private_key().unwrap_or_default(),
         Stored::Public(_) => &[],
     };
     let mut bytes = Zeroizing::new(Vec::with_capacity(12 + der.len() + key.len()));

@@ -4,6 +4,7 @@
 
 pub mod container;
 pub mod content;
+pub mod elsewhere;
 pub mod file_objects;
 pub mod limits;
 pub mod processes;

@@ -3,10 +3,13 @@
 //! Libraries implement RSA and X.509 (aws-lc-rs, rcgen, x509-parser). `pellucid-keyring` stores
 //! certificates, and `pellucid-exchange` reads and writes other programs' files of them.
 
+mod elsewhere;
 mod given;
 
 use std::fmt;
 use std::sync::{Arc, OnceLock};
+
+pub use elsewhere::{KeyPlace, PrivateKey};
 
 use aws_lc_rs::rsa::{
     OaepPrivateDecryptingKey, OaepPublicEncryptingKey, PrivateDecryptingKey, PublicEncryptingKey,
@@ -39,11 +42,13 @@ pub struct PublicCertificate {
     der: Vec<u8>,
     thumbprint: [u8; 32],
     /// SubjectPublicKeyInfo, DER.
-    public_key: Vec<u8>,
+    pub(crate) public_key: Vec<u8>,
     subject: String,
     not_before: i64,
     not_after: i64,
     rsa_bits: usize,
+    /// Whether it is a key alone, without a certificate around it.
+    is_key_alone: bool,
 }
 
 impl PublicCertificate {
@@ -74,6 +79,7 @@ impl PublicCertificate {
             not_before: parsed.validity().not_before.timestamp(),
             not_after: parsed.validity().not_after.timestamp(),
             rsa_bits,
+            is_key_alone: false,
         })
     }
 
@@ -157,13 +163,18 @@ impl PublicCertificate {
 #[derive(Clone)]
 pub struct Certificate {
     public: PublicCertificate,
-    /// PKCS#8, DER.
-    private_key: Zeroizing<Vec<u8>>,
-    /// The private key as it signs, once it has signed. To read it takes a third of the time of a signature, and the first signature as
-    /// long as the next two.
-    pair: Arc<OnceLock<RsaKeyPair>>,
+    private: Private,
     /// When the private key was last backed up, in seconds since 1970.
     backed_up: Option<u64>,
+}
+
+/// Where the private key is.
+#[derive(Clone)]
+enum Private {
+    /// PKCS#8, DER. And as it signs, once it has signed: to read it takes a third of the time of a signature, and the first signature
+    /// as long as the next two.
+    Here(Zeroizing<Vec<u8>>, Arc<OnceLock<RsaKeyPair>>),
+    Elsewhere(Arc<dyn PrivateKey>),
 }
 
 impl fmt::Debug for Certificate {
@@ -257,8 +268,8 @@ impl Certificate {
         backed_up: Option<u64>,
     ) -> Result<Self> {
         let public = PublicCertificate::from_der(name, der)?;
-        let private_key = Zeroizing::new(private_key.to_vec());
-        Ok(Self { public, private_key, pair: Arc::default(), backed_up })
+        let private = Private::Here(Zeroizing::new(private_key.to_vec()), Arc::default());
+        Ok(Self { public, private, backed_up })
     }
 
     /// Refuses a private key that is not this certificate's.
@@ -280,8 +291,17 @@ impl Certificate {
 
     /// The private key, PKCS#8 in DER. The caller may seal it or export it under a password, and
     /// nothing else.
-    pub fn private_key(&self) -> &[u8] {
-        &self.private_key
+    ///
+    /// # Errors
+    /// [`Error::Misuse`] if it is elsewhere: it never leaves that.
+    pub fn private_key(&self) -> Result<&[u8]> {
+        match &self.private {
+            Private::Here(key, _) => Ok(key),
+            Private::Elsewhere(key) => {
+                let cause = format!("its private key is {}, which it never leaves", key.place());
+                Err(Error::misuse(self.public.as_subject(), cause))
+            }
+        }
     }
 
     /// When the private key was last backed up. `None` means that a lost keyring loses every
@@ -298,12 +318,16 @@ impl Certificate {
     }
 
     pub(crate) fn sign(&self, message: &[u8]) -> Result<Vec<u8>> {
+        let (key, known) = match &self.private {
+            Private::Here(key, known) => (key, known),
+            Private::Elsewhere(key) => return key.sign(message),
+        };
         let refused = || self.public.misuse("its private key refuses to sign");
-        let pair = match self.pair.get() {
+        let pair = match known.get() {
             Some(pair) => pair,
             None => {
-                let pair = RsaKeyPair::from_pkcs8(&self.private_key).map_err(|_| refused())?;
-                self.pair.get_or_init(|| pair)
+                let pair = RsaKeyPair::from_pkcs8(key).map_err(|_| refused())?;
+                known.get_or_init(|| pair)
             }
         };
         let mut signature = vec![0; pair.public_modulus_len()];
@@ -313,8 +337,15 @@ impl Certificate {
     }
 
     pub(crate) fn decrypt(&self, wrapped: &[u8], label: &[u8]) -> Result<Secret32> {
-        let refused = || self.public.misuse("its private key does not open the wrapped key");
-        let key = PrivateDecryptingKey::from_pkcs8(&self.private_key).map_err(|_| refused())?;
+        let key = match &self.private {
+            Private::Here(key, _) => key,
+            Private::Elsewhere(key) => return key.decrypt(wrapped, label),
+        };
+        let refused = || {
+            let cause = "its private key does not open the wrapped key";
+            Error::unauthentic(self.public.as_subject(), cause)
+        };
+        let key = PrivateDecryptingKey::from_pkcs8(key).map_err(|_| refused())?;
         let key = OaepPrivateDecryptingKey::new(key).map_err(|_| refused())?;
         let mut out = Zeroizing::new(vec![0; key.min_output_size()]);
         let secret = key

@@ -107,8 +107,9 @@ pub enum Protector {
 const TYPE_KEY_FILE: u8 = 1;
 const TYPE_PASSPHRASE: u8 = 2;
 const TYPE_CERTIFICATE: u8 = 3;
+const TYPE_PROVIDER_KEY: u8 = 4;
 /// Type numbers that no version uses yet. They are refused by name.
-pub const RESERVED_TYPES: [u8; 2] = [4, 5];
+pub const RESERVED_TYPES: [u8; 1] = [5];
 
 /// The only flag. No tag or signature covers the flags, so any other one is refused.
 const FLAG_RECOVERY: u8 = 1;
@@ -119,6 +120,7 @@ impl Protector {
         let (kind, flags, payload) = match self {
             Protector::KeyFile(p) => (TYPE_KEY_FILE, 0, p.payload()),
             Protector::Passphrase(p) => (TYPE_PASSPHRASE, 0, p.payload()),
+            Protector::Certificate(p) if p.place().is_some() => (TYPE_PROVIDER_KEY, 0, p.payload()),
             Protector::Certificate(p) => {
                 (TYPE_CERTIFICATE, if p.is_recovery() { FLAG_RECOVERY } else { 0 }, p.payload())
             }
@@ -152,10 +154,13 @@ impl Protector {
             (TYPE_KEY_FILE, 0) => KeyFileProtector::parse(payload).map(Protector::KeyFile),
             (TYPE_PASSPHRASE, 0) => PassphraseProtector::parse(payload).map(Protector::Passphrase),
             (TYPE_CERTIFICATE, 0 | FLAG_RECOVERY) => {
-                CertificateProtector::parse(payload, *flags == FLAG_RECOVERY)
+                CertificateProtector::parse(payload, *flags == FLAG_RECOVERY, false)
                     .map(Protector::Certificate)
             }
-            (TYPE_KEY_FILE | TYPE_PASSPHRASE | TYPE_CERTIFICATE, flags) => {
+            (TYPE_PROVIDER_KEY, 0) => {
+                CertificateProtector::parse(payload, false, true).map(Protector::Certificate)
+            }
+            (TYPE_KEY_FILE | TYPE_PASSPHRASE | TYPE_CERTIFICATE | TYPE_PROVIDER_KEY, flags) => {
                 return Err(unknown("protector flag", flags, &[]))
             }
             (kind, _) => return Err(unknown("protector type", kind, &RESERVED_TYPES)),
@@ -163,11 +168,12 @@ impl Protector {
         Ok((protector.ok_or_else(corrupt)?, 4 + length))
     }
 
-    /// The kind's name: `certificate`, `passphrase` or `key file`.
+    /// The kind's name: `certificate`, `asymmetric key`, `passphrase` or `key file`.
     pub fn kind_name(&self) -> &'static str {
         match self {
             Protector::KeyFile(_) => "key file",
             Protector::Passphrase(_) => "passphrase",
+            Protector::Certificate(p) if p.place().is_some() => "asymmetric key",
             Protector::Certificate(_) => "certificate",
         }
     }
@@ -292,7 +298,14 @@ pub fn unwrap(
         let opened = match protector {
             Protector::KeyFile(p) => p.unwrap(binding, keys.key_files()),
             Protector::Certificate(p) => match p.find(keys) {
-                Ok(certificate) => p.unwrap(binding, &certificate).map_err(Closed::Failed),
+                Ok(certificate) => match p.unwrap(binding, &certificate) {
+                    // What holds the key may not answer now, and another protector opens.
+                    Err(Closed::Failed(error @ Error::Io { .. })) => {
+                        trouble.get_or_insert(error);
+                        continue;
+                    }
+                    opened => opened,
+                },
                 Err(closed @ Closed::Missing(_)) => Err(closed),
                 // The other protectors may still open if the keyring is broken.
                 Err(Closed::Failed(error)) => {

@@ -20,7 +20,7 @@ from .blake3 import blake3
 from .compression import decompress
 from .errors import Corrupt, MissingKey, NotSealed, ReaderError, Unauthentic, Unsupported, WrongKind
 from .flags import check_flags, check_zeros
-from .protector import CERTIFICATE, KeysAtHand, Protector, parse_protector, unwrap_key
+from .protector import CERTIFICATE, PROVIDER_KEY, KeysAtHand, Protector, parse_protector, unwrap_key
 from .unit import TAIL_BYTES, Algorithm, _open_triple_des, hkdf
 
 MAGIC = b"Pellucid media\0\0"
@@ -481,18 +481,18 @@ def is_signed(own: FamilySet, keys: KeysAtHand) -> bool:
     manifest, header = own.manifest, own.header
     if not manifest.signer:
         return False
-    signers = [one.thumbprint for one in header.protectors if one.type == CERTIFICATE and not one.recovery]
+    signers = [one.thumbprint for one in header.protectors if one.type in (CERTIFICATE, PROVIDER_KEY) and not one.recovery]
     if manifest.signer not in signers:
         raise Unauthentic(f"backup set {header.position}: it is signed by a certificate that does not protect it")
     if keys.find_certificate is None:
         return False
     try:
-        certificate = keys.find_certificate(manifest.signer).certificate
+        public_key = keys.find_certificate(manifest.signer).private_key.public_key()
     except MissingKey:
         return False
     pss = rsa_padding.PSS(rsa_padding.MGF1(hashes.SHA256()), hashes.SHA256.digest_size)
     try:
-        certificate.public_key().verify(manifest.signature, manifest.signed, pss, hashes.SHA256())
+        public_key.verify(manifest.signature, manifest.signed, pss, hashes.SHA256())
     except InvalidSignature:
         raise Unauthentic("manifest: its signature is not one of the certificate that it names") from None
     return True

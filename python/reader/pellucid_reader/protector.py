@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import re
 import unicodedata
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -14,7 +15,7 @@ from cryptography.exceptions import InvalidSignature, InvalidTag
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import padding, rsa
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
-from cryptography.hazmat.primitives.serialization import Encoding
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 from . import argon2id
 from .errors import Corrupt, MissingKey, ReaderError, Unauthentic, Unsupported
@@ -23,8 +24,9 @@ from .unit import commitment, hkdf
 if TYPE_CHECKING:
     from .header import Header
 
-KEY_FILE, PASSPHRASE, CERTIFICATE = 1, 2, 3
+KEY_FILE, PASSPHRASE, CERTIFICATE, PROVIDER_KEY = 1, 2, 3, 4
 RECOVERY_FLAG = 1
+PROVIDER_NAME, KEY_NAME = re.compile(rb"[a-z0-9-]{1,32}"), re.compile(rb"[\x20-\x7e]{1,512}")
 NAME_BYTES_MAX = 252
 MEMORY_KIB_MAX, PASSES_MAX, LANES_MAX = 1048576, 16, 16
 # What is given to a file that is not authentic yet: to one derivation, and to all of one header in sum, times passes.
@@ -34,11 +36,16 @@ PURPOSE_DATABASE, PURPOSE_BUNDLE = b"\1", b"\3"
 
 @dataclass(frozen=True)
 class Certificate:
-    certificate: x509.Certificate
+    """`certificate` is None for a provider key, which has none around it."""
+
+    certificate: x509.Certificate | None
     private_key: rsa.RSAPrivateKey = field(repr=False)
 
     @property
     def thumbprint(self) -> bytes:
+        if self.certificate is None:
+            public_key = self.private_key.public_key()
+            return hashlib.sha256(public_key.public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)).digest()
         return hashlib.sha256(self.certificate.public_bytes(Encoding.DER)).digest()
 
 
@@ -74,17 +81,18 @@ class Protector:
     name: str = ""
     thumbprint: bytes = b""
     signature: bytes = b""
+    place: bytes = b""
 
 
 def parse_protector(raw: bytes) -> Protector:
     """`raw` is all of one protector."""
     type_, flags, payload = raw[0], raw[1], raw[4:]
-    if type_ not in (KEY_FILE, PASSPHRASE, CERTIFICATE):
+    if type_ not in (KEY_FILE, PASSPHRASE, CERTIFICATE, PROVIDER_KEY):
         raise Unsupported(f"protector type {type_} is not known")
     if flags not in ((0, RECOVERY_FLAG) if type_ == CERTIFICATE else (0,)):
         raise Unsupported(f"protector flags {flags} are not known")
-    if type_ == CERTIFICATE:
-        return _parse_certificate(payload, flags == RECOVERY_FLAG)
+    if type_ in (CERTIFICATE, PROVIDER_KEY):
+        return _parse_certificate(type_, payload, flags == RECOVERY_FLAG)
     if len(payload) != (76 if type_ == KEY_FILE else 88):
         raise Corrupt("a protector's fields are malformed")
     if type_ == KEY_FILE:
@@ -95,12 +103,18 @@ def parse_protector(raw: bytes) -> Protector:
     )
 
 
-def _parse_certificate(payload: bytes, recovery: bool) -> Protector:
+def _parse_certificate(type_: int, payload: bytes, recovery: bool) -> Protector:
     parts = _Parts(payload)
     name_bytes = parts.take(parts.number(1))
     thumbprint = parts.take(32)
     wrapped = parts.take(parts.number(2))
     signature = parts.take(parts.number(2))
+    place = b""
+    if type_ == PROVIDER_KEY:
+        place, provider = parts.rest, parts.take(parts.number(1))
+        key = parts.take(parts.number(2))
+        if not PROVIDER_NAME.fullmatch(provider) or not KEY_NAME.fullmatch(key):
+            raise Corrupt("a protector's fields are malformed")
     if parts.rest or len(name_bytes) > NAME_BYTES_MAX or (recovery and signature):
         raise Corrupt("a protector's fields are malformed")
     try:
@@ -109,7 +123,7 @@ def _parse_certificate(payload: bytes, recovery: bool) -> Protector:
         raise Corrupt("a protector's fields are malformed") from None
     if any(unicodedata.category(character) == "Cc" for character in name):
         raise Corrupt("a protector's fields are malformed")
-    return Protector(CERTIFICATE, wrapped, recovery, name=name, thumbprint=thumbprint, signature=signature)
+    return Protector(type_, wrapped, recovery, name=name, thumbprint=thumbprint, signature=signature, place=place)
 
 
 @dataclass
@@ -164,8 +178,8 @@ def unwrap_key(
     trouble: Unsupported | None = None
     work_kib = UNTRUSTED_WORK_KIB_MAX
     # In the order of their cost: a dear one that somebody put in keeps none of the others from opening.
-    order = (KEY_FILE, CERTIFICATE, PASSPHRASE)
-    for protector in sorted(protectors, key=lambda one: (order.index(one.type), one.memory_kib * one.passes)):
+    order = {KEY_FILE: 0, CERTIFICATE: 1, PROVIDER_KEY: 1, PASSPHRASE: 2}
+    for protector in sorted(protectors, key=lambda one: (order[one.type], one.memory_kib * one.passes)):
         try:
             if protector.type == PASSPHRASE and keys.passphrase is not None:
                 check_cost(protector.memory_kib, protector.passes, protector.lanes, keys.allow_cost, work_kib)
@@ -195,7 +209,7 @@ def unwrap_key(
 
 def _unwrap_one(protector: Protector, keys: KeysAtHand, binding: bytes) -> bytes:
     """Raises MissingKey if the protector is to be passed over."""
-    if protector.type == CERTIFICATE:
+    if protector.type in (CERTIFICATE, PROVIDER_KEY):
         return _unwrap_certificate(protector, keys, binding)
     if protector.type == KEY_FILE:
         if keys.key_file is None:
@@ -253,7 +267,8 @@ def _unwrap_certificate(protector: Protector, keys: KeysAtHand, binding: bytes) 
     check_key_size(public_key.key_size, called)
     if not protector.recovery:
         # Before the ciphertext is looked at: anybody can wrap a DEK of their own for a public key.
-        signed = b"pellucid/1 protector" + binding + protector.thumbprint + protector.wrapped
+        domain = b"pellucid/1 provider protector" if protector.place else b"pellucid/1 protector"
+        signed = domain + binding + protector.thumbprint + protector.wrapped + protector.place
         pss = padding.PSS(mgf=padding.MGF1(hashes.SHA256()), salt_length=32)
         try:
             public_key.verify(protector.signature, signed, pss, hashes.SHA256())

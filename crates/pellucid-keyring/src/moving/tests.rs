@@ -65,7 +65,7 @@ fn an_instance_goes_into_an_empty_one_and_is_the_same_there() {
         std::fs::read(old.home().join("service.key")).unwrap()
     );
     let came = new.certificate("pellucid").unwrap();
-    assert_eq!(came.private_key(), certificate.private_key());
+    assert_eq!(came.private_key().unwrap(), certificate.private_key().unwrap());
     assert!(came.backed_up().is_some());
     assert_eq!(new.recall_database(&[9; 16]).unwrap(), Some(memory));
     assert_eq!(Keyring::open_by_password(&home, &bench.1).unwrap().master_key, old.master_key);
@@ -75,7 +75,10 @@ fn an_instance_goes_into_an_empty_one_and_is_the_same_there() {
     std::fs::remove_file(home.join("keyring/certificates/pellucid")).unwrap();
     std::fs::remove_file(home.join("keyring/passwords/1")).unwrap();
     bundle.import(&home, Path::new("bundle")).unwrap();
-    assert_eq!(new.certificate("pellucid").unwrap().private_key(), certificate.private_key());
+    assert_eq!(
+        new.certificate("pellucid").unwrap().private_key().unwrap(),
+        certificate.private_key().unwrap()
+    );
     Keyring::open_by_password(&home, &bench.1).unwrap();
 }
 
@@ -90,7 +93,8 @@ fn an_instance_that_has_its_own_keeps_it() {
     let (shared, other) = (make(&old, "shared"), make(&old, "other"));
     let public = PublicCertificate::from_der("shared", shared.public().der()).unwrap();
     new.add_certificate(crate::Stored::Public(public)).unwrap();
-    let renamed = Certificate::from_parts("mine", other.public().der(), other.private_key(), None);
+    let renamed =
+        Certificate::from_parts("mine", other.public().der(), other.private_key().unwrap(), None);
     new.add_certificate(crate::Stored::Whole(renamed.unwrap())).unwrap();
     let memory = |sequence| DatabaseMemory { sequence, ..Default::default() };
     for (id, there, coming) in [(1, 5, 7), (2, 7, 5)] {
@@ -110,7 +114,7 @@ fn an_instance_that_has_its_own_keeps_it() {
         ]
     );
     let whole = new.certificate("shared").unwrap();
-    assert_eq!(whole.private_key(), shared.private_key());
+    assert_eq!(whole.private_key().unwrap(), shared.private_key().unwrap());
     for id in [1, 2] {
         assert_eq!(new.recall_database(&[id; 16]).unwrap().unwrap().sequence, 7);
     }
@@ -273,7 +277,10 @@ fn a_private_key_goes_to_its_public_half_whatever_that_is_called() {
     let bundle = bench.export(&old, "bundle");
     let plan = bundle.import(new.home(), Path::new("bundle")).unwrap();
     assert_eq!(plan[1].fate, Fate::KeyFor("partner".to_owned()));
-    assert_eq!(new.certificate("partner").unwrap().private_key(), theirs.private_key());
+    assert_eq!(
+        new.certificate("partner").unwrap().private_key().unwrap(),
+        theirs.private_key().unwrap()
+    );
     assert!(new.stored_certificate("app").is_err(), "one name for one certificate");
     let log = super::super::read_events(new.home()).unwrap();
     assert!(log.iter().any(|line| line.contains("imported") && line.contains("partner")));

@@ -56,7 +56,7 @@ fn summed(mut bytes: Vec<u8>) -> Vec<u8> {
 pub fn cases() -> Result<Vec<Case>> {
     let master = key_bytes(160);
     let certificate = Certificate::generate("app", &CertificateRequest::new("Vectors", 365))?;
-    let (der, key) = (certificate.public().der(), certificate.private_key());
+    let (der, key) = (certificate.public().der(), certificate.private_key().unwrap());
     let mut stored = MADE.to_be_bytes().to_vec();
     stored.extend_from_slice(&(der.len() as u32).to_be_bytes());
     stored.extend_from_slice(der);
@@ -86,7 +86,7 @@ pub fn cases() -> Result<Vec<Case>> {
         .with("kind", "certificate")
         .with("passphrase", "")
         .with_bytes("certificate", inbox.public().der())
-        .with_bytes("private-key", inbox.private_key())
+        .with_bytes("private-key", inbox.private_key().unwrap())
         .with("allow-recovery", "yes")
         .with_body(&sealed(&Wrapping::Recovery(inbox.public()), &entries.concat())?);
     let twice = sealed(&by_passphrase, &[&entries.concat()[..], &entries[1]].concat())?;

@@ -1,7 +1,9 @@
 //! Vectors of headers: each protector, older DEKs, and what somebody may have done to them.
 
+use std::sync::Arc;
+
 use aws_lc_rs::digest;
-use pellucid::certificate::{Certificate, CertificateRequest};
+use pellucid::certificate::{Certificate, CertificateRequest, KeyPlace};
 use pellucid::derive::commitment;
 use pellucid::header::{DekRow, Header, COPY_BYTES};
 use pellucid::keys::{generation_cipher, HeaderKey};
@@ -11,6 +13,7 @@ use pellucid::protector::{
 use pellucid::secret::Secret32;
 use pellucid::unit::{self, FileKind, Place};
 use pellucid::{Algorithm, Dek, Result};
+use pellucid_tests::elsewhere::Held;
 
 use super::{
     case, dek, flip, header, key_bytes, Case, Fixed, FILE_ID, GENERATION, NONCE, OTHER_ID,
@@ -65,7 +68,7 @@ pub(super) fn with_checksum(mut copy: Vec<u8>) -> Vec<u8> {
 
 fn with_certificate(case: Case, certificate: &Certificate) -> Case {
     case.with_bytes("certificate", certificate.public().der())
-        .with_bytes("private-key", certificate.private_key())
+        .with_bytes("private-key", certificate.private_key().unwrap())
 }
 
 pub fn cases() -> Result<Vec<Case>> {
@@ -123,6 +126,7 @@ pub fn cases() -> Result<Vec<Case>> {
     cases.extend(costs(&with_passphrase, &by_passphrase)?);
     cases.push(weak(&with_cert, &by_certificate)?);
     cases.extend(substitutions(&with_cert, &certificate, &good, &key_file)?);
+    cases.extend(elsewhere(&certificate, &by_key_file)?);
     cases.extend(older_dek(&good, &by_key_file)?);
     cases.extend(structure(&good, &with_passphrase, &by_key_file)?);
     Ok(cases)
@@ -161,6 +165,56 @@ fn substitutions(
         .with_body(&sealed(&[committed])?),
         good.failing("protector-of-another-file", "missing-key", "wrong key")
             .with_body(&sealed(&[other_file])?),
+    ])
+}
+
+/// A key that never leaves its provider, and what somebody may do to its protector who has public halves alone.
+fn elsewhere(certificate: &Certificate, by_key_file: &[u8]) -> Result<Vec<Case>> {
+    let private_key = certificate.private_key()?;
+    let place = KeyPlace::new("pkcs11", "pkcs11:token=Vectors;object=tde")?;
+    let held = Held::new(place.clone(), private_key);
+    let public_key = held.public_key();
+    let key = Certificate::elsewhere("tde", &public_key, Arc::new(held))?;
+    let protector = wrapped(&dek(), &FILE_ID, &Wrapping::Certificate(&key))?;
+    let mut encoded_place = Vec::new();
+    place.encode(&mut encoded_place);
+    let good = header_case("provider-key")
+        .with("provider", place.provider())
+        .with("provider-key", place.key())
+        .with_bytes("public-key", &public_key)
+        .with_bytes("private-key", private_key)
+        .with_body(&sealed(std::slice::from_ref(&protector))?);
+    let mut moved = protector.clone();
+    *moved.last_mut().unwrap() ^= 3;
+    let mut other_provider = protector.clone();
+    let name_at = protector.len() - encoded_place.len() + 1;
+    other_provider[name_at] = b'q';
+    let mut no_name = protector.clone();
+    no_name[name_at] = b'P';
+    // As if it were a certificate's whose place nobody said.
+    let mut as_certificate = protector[..protector.len() - encoded_place.len()].to_vec();
+    as_certificate[0] = 3;
+    let length = (as_certificate.len() - 4) as u16;
+    as_certificate[2..4].copy_from_slice(&length.to_be_bytes());
+    let mut for_recovery = protector.clone();
+    for_recovery[1] = 1;
+    let not_made = "was not made by this certificate";
+    let malformed = "a protector's fields are malformed";
+    let several = sealed(&[protector.clone(), by_key_file.to_vec()])?;
+    Ok(vec![
+        good.failing("provider-key-of-another-name", "unauthentic", not_made)
+            .with_body(&sealed(&[moved])?),
+        good.failing("provider-key-of-another-provider", "unauthentic", not_made)
+            .with_body(&sealed(&[other_provider])?),
+        good.failing("provider-key-as-certificate", "unauthentic", not_made)
+            .with_body(&sealed(&[as_certificate])?),
+        good.failing("provider-key-for-recovery", "unsupported", "protector flag 1 is not known")
+            .with_body(&sealed(&[for_recovery])?),
+        good.failing("provider-malformed", "corrupt", malformed).with_body(&sealed(&[no_name])?),
+        header_case("provider-key-and-key-file")
+            .with_bytes("key-file", &key_bytes(64))
+            .with_body(&several),
+        good,
     ])
 }
 
@@ -253,8 +307,6 @@ fn structure(good: &Case, with_passphrase: &Case, by_key_file: &[u8]) -> Result<
         .with_body(&patch(22, good.body[22] + 1)?),
         good.failing("reserved-algorithm", "unsupported", "algorithm 5 is reserved")
             .with_body(&patch(128 + 8, Algorithm::RESERVED_ID)?),
-        good.failing("reserved-protector-4", "unsupported", "protector type 4 is reserved")
-            .with_body(&patch(128 + 104, 4)?),
         good.failing("reserved-protector-5", "unsupported", "protector type 5 is reserved")
             .with_body(&patch(128 + 104, 5)?),
         good.failing("unknown-algorithm", "unsupported", "algorithm 77 is not known")

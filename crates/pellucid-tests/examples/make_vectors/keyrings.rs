@@ -60,7 +60,7 @@ pub fn cases() -> Result<Vec<Case>> {
     let good = case("master-key", "keyring/master.key", &master_file);
 
     let certificate = Certificate::generate("app", &CertificateRequest::new("Vectors", 365))?;
-    let (der, key) = (certificate.public().der(), certificate.private_key());
+    let (der, key) = (certificate.public().der(), certificate.private_key().unwrap());
     let mut content = 1_700_000_000u64.to_be_bytes().to_vec();
     content.extend_from_slice(&(der.len() as u32).to_be_bytes());
     content.extend_from_slice(der);

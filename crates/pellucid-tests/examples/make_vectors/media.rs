@@ -219,7 +219,7 @@ fn case(kind: &str, shape: &Shape, databases: &[Vec<u8>]) -> Result<Case> {
     if let Some(own) = shape.two.as_ref().and_then(|two| two.certificate.as_ref()) {
         case = case
             .with_bytes("certificate", own.public().der())
-            .with_bytes("private-key", own.private_key());
+            .with_bytes("private-key", own.private_key().unwrap());
     }
     for (number, family) in (2..).zip(&families[1..]) {
         case = case.with_bytes(&format!("family-{number}"), family);
@@ -569,7 +569,7 @@ fn version_2() -> Result<Vec<Case>> {
             &full,
         )?
         .with_bytes("certificate", certificate.public().der())
-        .with_bytes("private-key", certificate.private_key()),
+        .with_bytes("private-key", certificate.private_key().unwrap()),
         unauthentic(
             changed(&signed, |body| body[chunks..end].copy_from_slice(&another.body[chunks..end])),
             "signed-other-chunks",

@@ -6,7 +6,7 @@
 
 use super::missing::{Closed, Missing};
 use super::{Binding, KeySource};
-use crate::certificate::{Certificate, PublicCertificate};
+use crate::certificate::{Certificate, KeyPlace, PublicCertificate};
 use crate::error::{Error, Result, Subject};
 use crate::secret::Dek;
 use crate::shown::Shown;
@@ -21,6 +21,8 @@ pub struct CertificateProtector {
     wrapped: Vec<u8>,
     signature: Vec<u8>,
     recovery: bool,
+    /// Where the private key is, if it is in no keyring.
+    place: Option<KeyPlace>,
 }
 
 impl CertificateProtector {
@@ -31,6 +33,7 @@ impl CertificateProtector {
     ) -> Result<Self> {
         let mut protector = Self::wrap_recovery(dek, binding, certificate.public())?;
         protector.recovery = false;
+        protector.place = certificate.place().cloned();
         protector.signature = certificate.sign(&protector.signed(binding))?;
         Ok(protector)
     }
@@ -51,6 +54,7 @@ impl CertificateProtector {
             wrapped: certificate.encrypt(dek.expose(), &label(binding))?,
             signature: Vec::new(),
             recovery: true,
+            place: None,
         })
     }
 
@@ -75,30 +79,59 @@ impl CertificateProtector {
         }
     }
 
-    /// Unwraps the DEK with the certificate that [`Self::find`] found.
-    pub(super) fn unwrap(&self, binding: &Binding<'_>, certificate: &Certificate) -> Result<Dek> {
+    /// Unwraps the DEK with the certificate that [`Self::find`] found. A key that is elsewhere may not be at hand now.
+    pub(super) fn unwrap(
+        &self,
+        binding: &Binding<'_>,
+        certificate: &Certificate,
+    ) -> std::result::Result<Dek, Closed> {
+        match self.open(binding, certificate) {
+            Ok(dek) => Ok(dek),
+            Err(Error::MissingKey { cause, .. }) => Err(Closed::Missing(Missing::Unusable {
+                name: self.name.clone(),
+                recovery: self.recovery,
+                cause: cause.into_owned(),
+            })),
+            Err(error) => Err(Closed::Failed(error)),
+        }
+    }
+
+    fn open(&self, binding: &Binding<'_>, certificate: &Certificate) -> Result<Dek> {
         if !self.recovery && !certificate.public().verify(&self.signed(binding), &self.signature) {
             return Err(Error::unauthentic(
                 Subject::Certificate(self.name.clone()),
                 "the protector was not made by this certificate: the key may be somebody else's",
             ));
         }
-        let secret = certificate.decrypt(&self.wrapped, &label(binding)).map_err(|_| {
-            Error::unauthentic(
+        match certificate.decrypt(&self.wrapped, &label(binding)) {
+            Ok(secret) => Ok(Dek::from_secret(secret)),
+            Err(error @ (Error::MissingKey { .. } | Error::Io { .. })) => Err(error),
+            Err(_) => Err(Error::unauthentic(
                 Subject::Certificate(self.name.clone()),
                 "the wrapped key does not open",
-            )
-        })?;
-        Ok(Dek::from_secret(secret))
+            )),
+        }
     }
 
     /// Joins the bytes that the signature covers.
     fn signed(&self, binding: &Binding<'_>) -> Vec<u8> {
-        let mut message = b"pellucid/1 protector".to_vec();
+        let domain: &[u8] = match &self.place {
+            None => b"pellucid/1 protector",
+            Some(_) => b"pellucid/1 provider protector",
+        };
+        let mut message = domain.to_vec();
         message.extend_from_slice(&binding.bytes());
         message.extend_from_slice(&self.thumbprint);
         message.extend_from_slice(&self.wrapped);
+        if let Some(place) = &self.place {
+            place.encode(&mut message);
+        }
         message
+    }
+
+    /// Where the private key was when it wrapped the DEK, if it was in no keyring: for people, a keyring says where it is.
+    pub fn place(&self) -> Option<&KeyPlace> {
+        self.place.as_ref()
     }
 
     /// Whether the protector was made with the public half alone, so that it has no signature.
@@ -119,7 +152,15 @@ impl CertificateProtector {
     /// Describes the protector in one line for people.
     pub fn describe(&self) -> String {
         let thumbprint = crate::hash::hex(&self.thumbprint);
-        format!("certificate `{}` (SHA-256 thumbprint {thumbprint})", self.name.shown())
+        match &self.place {
+            None => {
+                format!("certificate `{}` (SHA-256 thumbprint {thumbprint})", self.name.shown())
+            }
+            Some(place) => format!(
+                "asymmetric key `{}` {place} (SHA-256 of the public key {thumbprint})",
+                self.name.shown()
+            ),
+        }
     }
 
     pub(super) fn payload(&self) -> Vec<u8> {
@@ -130,10 +171,14 @@ impl CertificateProtector {
             payload.extend_from_slice(&(part.len() as u16).to_be_bytes());
             payload.extend_from_slice(part);
         }
+        if let Some(place) = &self.place {
+            place.encode(&mut payload);
+        }
         payload
     }
 
-    pub(super) fn parse(payload: &[u8], recovery: bool) -> Option<Self> {
+    /// Parses a protector, whose private key is elsewhere where `is_elsewhere`.
+    pub(super) fn parse(payload: &[u8], recovery: bool, is_elsewhere: bool) -> Option<Self> {
         let mut rest = payload;
         let mut take = |bytes: usize| {
             let (part, behind) = rest.split_at_checked(bytes)?;
@@ -153,10 +198,14 @@ impl CertificateProtector {
             take(usize::from(length)).map(<[u8]>::to_vec)
         };
         let (wrapped, signature) = (part()?, part()?);
+        let place = match is_elsewhere {
+            true => Some(KeyPlace::decode(std::mem::take(&mut rest))?),
+            false => None,
+        };
         // A recovery protector opens without a check of its signature, so one with a signature is
         // refused.
         let whole = rest.is_empty() && (!recovery || signature.is_empty());
-        whole.then_some(Self { name, thumbprint, wrapped, signature, recovery })
+        whole.then_some(Self { name, thumbprint, wrapped, signature, recovery, place })
     }
 }
 

@@ -1,7 +1,9 @@
 //! Every protector opens with its key, and each kind of failure has its own words.
 
+use std::sync::Arc;
+
 use super::*;
-use crate::certificate::CertificateRequest;
+use crate::certificate::{CertificateRequest, KeyPlace, PrivateKey};
 
 struct Keys {
     key_files: Vec<KeyFile>,
@@ -274,4 +276,105 @@ fn a_certificate_that_cannot_be_used_is_named_with_the_reason() {
              password (`--password-file`). Certificate `app`: it is not there."
         );
     });
+}
+
+/// What holds the key, and how it answers.
+#[derive(Debug)]
+struct Token {
+    place: KeyPlace,
+    key: Certificate,
+    trouble: Option<fn() -> Error>,
+}
+
+impl PrivateKey for Token {
+    fn place(&self) -> &KeyPlace {
+        &self.place
+    }
+    fn sign(&self, message: &[u8]) -> Result<Vec<u8>> {
+        self.trouble.map_or_else(|| self.key.sign(message), |trouble| Err(trouble()))
+    }
+    fn decrypt(&self, wrapped: &[u8], label: &[u8]) -> Result<Secret32> {
+        self.trouble.map_or_else(|| self.key.decrypt(wrapped, label), |trouble| Err(trouble()))
+    }
+}
+
+fn in_token(key: &Certificate, trouble: Option<fn() -> Error>) -> Certificate {
+    let place = KeyPlace::new("pkcs11", "pkcs11:object=tde").unwrap();
+    let public_key = key.public().public_key.clone();
+    Certificate::elsewhere("tde", &public_key, Arc::new(Token { place, key: key.clone(), trouble }))
+        .unwrap()
+}
+
+#[test]
+fn a_key_that_is_elsewhere_opens_and_signs_and_is_never_handed_out() {
+    let dek = Dek::random().unwrap();
+    let inside = Certificate::generate("x", &CertificateRequest::new("x", 10)).unwrap();
+    let key = in_token(&inside, None);
+    assert!(key.private_key().unwrap_err().to_string().contains("which it never leaves"));
+    key.check_pair().unwrap();
+    bound(&dek, |binding| {
+        let protector = again(&wrap(&dek, binding, &Wrapping::Certificate(&key)).unwrap());
+        assert_eq!((protector.encoded()[0], protector.kind_name()), (4, "asymmetric key"));
+        let told = protector.describe();
+        assert!(told.contains("`tde` in provider `pkcs11`, key `pkcs11:object=tde`"), "{told}");
+        let keys = Keys { certificates: vec![key.clone()], ..Keys::none() };
+        assert_eq!(unwrap(&[protector.clone()], binding, &keys).unwrap(), dek);
+        // By the public half alone: for recovery, and the key opens that, too.
+        let recovery = again(&wrap(&dek, binding, &Wrapping::Recovery(key.public())).unwrap());
+        assert_eq!(recovery.encoded()[..2], [3, 1]);
+        let keys = Keys { certificates: vec![key.clone()], recovery: true, ..Keys::none() };
+        assert_eq!(unwrap(&[recovery], binding, &keys).unwrap(), dek);
+        // A certificate with the same key is another one.
+        let keys = Keys { certificates: vec![inside.clone()], ..Keys::none() };
+        let told = unwrap(&[protector], binding, &keys).unwrap_err();
+        assert!(matches!(told, Error::MissingKey { .. }), "{told}");
+    });
+}
+
+#[test]
+fn what_holds_a_key_and_does_not_answer_keeps_no_other_protector_from_opening() {
+    let dek = Dek::random().unwrap();
+    let inside = Certificate::generate("x", &CertificateRequest::new("x", 10)).unwrap();
+    let troubles: [(fn() -> Error, &str); 2] = [
+        (|| Error::missing_key(Subject::Key("token"), "the token is not in its slot"), "its slot"),
+        (|| Error::io(Subject::Key("token"), std::io::Error::other("no answer")), "no answer"),
+    ];
+    let passphrase = Passphrase::new(b"correct horse\n");
+    bound(&dek, |binding| {
+        let with = Wrapping::Certificate(&in_token(&inside, None));
+        let protector = wrap(&dek, binding, &with).unwrap();
+        let second = wrap(&dek, binding, &Wrapping::Passphrase(&passphrase, CHEAP)).unwrap();
+        for (trouble, told) in troubles {
+            let certificates = vec![in_token(&inside, Some(trouble))];
+            let keys = Keys { certificates, ..Keys::none() };
+            let error = unwrap(&[protector.clone()], binding, &keys).unwrap_err();
+            assert!(error.to_string().contains(told), "{error}");
+            let keys = Keys { passphrases: vec![passphrase.clone()], ..keys };
+            let both = [protector.clone(), second.clone()];
+            assert_eq!(unwrap(&both, binding, &keys).unwrap(), dek);
+            // Nobody signs for it.
+            let key = in_token(&inside, Some(trouble));
+            assert!(wrap(&dek, binding, &Wrapping::Certificate(&key)).is_err());
+        }
+    });
+}
+
+#[test]
+fn a_place_is_a_provider_and_a_key_that_can_be_printed() {
+    for (provider, key) in
+        [("", "k"), ("P", "k"), ("a/b", "k"), ("p", ""), ("p", "a\nb"), ("p", "\u{fc}")]
+    {
+        assert!(KeyPlace::new(provider, key).is_err(), "{provider:?} {key:?}");
+    }
+    assert!(KeyPlace::new(&"p".repeat(33), "k").is_err());
+    assert!(KeyPlace::new("p", &"k".repeat(513)).is_err());
+    let place = KeyPlace::new(&"p".repeat(32), &"k".repeat(512)).unwrap();
+    let mut bytes = Vec::new();
+    place.encode(&mut bytes);
+    assert_eq!(KeyPlace::decode(&bytes), Some(place));
+    for length in 0..bytes.len() {
+        assert_eq!(KeyPlace::decode(&bytes[..length]), None, "{length}");
+    }
+    bytes.push(b'k');
+    assert_eq!(KeyPlace::decode(&bytes), None);
 }

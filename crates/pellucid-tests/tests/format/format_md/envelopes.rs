@@ -311,7 +311,7 @@ fn keyring_files() {
     assert_eq!(layout.of("certificate, DER", &content), der);
     let (fields, key_at) = layout.before("private key");
     assert_eq!(fields.is_without_gaps(), key_at);
-    assert_eq!(&content[key_at..], certificate.private_key());
+    assert_eq!(&content[key_at..], certificate.private_key().unwrap());
 
     let content = open_file(&section, &master, 3, &id, database);
     let layout = section.from("A database's").table(0).with(&[("t", 64)]);
