@@ -318,7 +318,7 @@ fn a_key_that_is_elsewhere_opens_and_signs_and_is_never_handed_out() {
         let told = protector.describe();
         assert!(told.contains("`tde` in provider `pkcs11`, key `pkcs11:object=tde`"), "{told}");
         let keys = Keys { certificates: vec![key.clone()], ..Keys::none() };
-        assert_eq!(unwrap(&[protector.clone()], binding, &keys).unwrap(), dek);
+        assert_eq!(unwrap(std::slice::from_ref(&protector), binding, &keys).unwrap(), dek);
         // By the public half alone: for recovery, and the key opens that, too.
         let recovery = again(&wrap(&dek, binding, &Wrapping::Recovery(key.public())).unwrap());
         assert_eq!(recovery.encoded()[..2], [3, 1]);
@@ -335,7 +335,8 @@ fn a_key_that_is_elsewhere_opens_and_signs_and_is_never_handed_out() {
 fn what_holds_a_key_and_does_not_answer_keeps_no_other_protector_from_opening() {
     let dek = Dek::random().unwrap();
     let inside = Certificate::generate("x", &CertificateRequest::new("x", 10)).unwrap();
-    let troubles: [(fn() -> Error, &str); 2] = [
+    type Trouble = fn() -> Error;
+    let troubles: [(Trouble, &str); 2] = [
         (|| Error::missing_key(Subject::Key("token"), "the token is not in its slot"), "its slot"),
         (|| Error::io(Subject::Key("token"), std::io::Error::other("no answer")), "no answer"),
     ];
@@ -347,7 +348,7 @@ fn what_holds_a_key_and_does_not_answer_keeps_no_other_protector_from_opening() 
         for (trouble, told) in troubles {
             let certificates = vec![in_token(&inside, Some(trouble))];
             let keys = Keys { certificates, ..Keys::none() };
-            let error = unwrap(&[protector.clone()], binding, &keys).unwrap_err();
+            let error = unwrap(std::slice::from_ref(&protector), binding, &keys).unwrap_err();
             assert!(error.to_string().contains(told), "{error}");
             let keys = Keys { passphrases: vec![passphrase.clone()], ..keys };
             let both = [protector.clone(), second.clone()];
