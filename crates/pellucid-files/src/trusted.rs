@@ -57,6 +57,15 @@ pub fn check(path: &Path) -> Result<()> {
     }
 }
 
+/// Opens a regular file that nobody but root could have put there or changed, whoever the caller is: a program that is run
+/// unasked, a module that it loads, their settings.
+///
+/// # Errors
+/// [`Error::Misuse`] if somebody else could, or others may write to its directory; [`Error::Io`] if it cannot be opened.
+pub fn open_of_root(path: &Path) -> Result<File> {
+    Walk::of_root().open(path, Guard::Unchanged).map_err(|stop| stop.into_error(path))
+}
+
 /// Looks at an extension of SQLite's before it is loaded, as [`check`] does: at the name as it is and as SQLite makes it. A bare
 /// name is the dynamic linker's to find in the system's directories.
 ///
@@ -163,6 +172,8 @@ struct End<'a> {
 struct Walk {
     caller: u32,
     groups: Vec<u32>,
+    /// Takes nothing of the caller's, and nothing that another walk of this moment has looked at.
+    is_of_root: bool,
 }
 
 impl Walk {
@@ -174,7 +185,7 @@ impl Walk {
             groups.extend(more.into_iter().map(rustix::process::Gid::as_raw));
             (rustix::process::geteuid().as_raw(), groups)
         });
-        let walk = Self { caller, groups };
+        let walk = Self { caller, groups, is_of_root: false };
         let _ = KNOWN.try_with(|known| {
             let mut known = known.borrow_mut();
             if known.depth > 0 && known.caller.is_none() {
@@ -182,6 +193,10 @@ impl Walk {
             }
         });
         walk
+    }
+
+    fn of_root() -> Self {
+        Self { caller: 0, groups: Vec::new(), is_of_root: true }
     }
 
     /// Where a walk to `path` begins: the directory, its path, and the names that are left.
@@ -196,8 +211,9 @@ impl Walk {
                 names(rest.as_os_str()).collect(),
             ))
         });
-        if let Ok(Some(near)) = near {
-            return Ok(near);
+        match near {
+            Ok(Some(near)) if !self.is_of_root => return Ok(near),
+            _ => {}
         }
         let root = self.enter(CWD, OsStr::new("/"), Path::new("/"))?;
         Ok((root, PathBuf::from("/"), names(path.as_os_str()).collect()))
@@ -205,6 +221,9 @@ impl Walk {
 
     /// Keeps the directory at `path` for the rest of the moment.
     fn keep(&self, path: &Path, directory: &OwnedFd) {
+        if self.is_of_root {
+            return;
+        }
         let _ = KNOWN.try_with(|known| {
             let mut known = known.borrow_mut();
             if known.depth > 0 && known.directory.is_none() {
@@ -326,6 +345,13 @@ impl Walk {
         let name = field_of(owner, 0);
         let whom =
             name.as_deref().map_or_else(|| format!("user {owner}"), |name| format!("`{name}`"));
+        if self.is_of_root {
+            return Err(Stop::Refused(format!(
+                "`{}` belongs to {whom}, and only what is root's is taken here; `chown root` it, with each directory on the \
+                 way to it",
+                shown.shown()
+            )));
+        }
         let run = name.unwrap_or_else(|| format!("'#{owner}'"));
         Err(Stop::Refused(format!(
             "`{}` belongs to {whom}, who could exchange what is there; run it as that user (`sudo -u {run} ..`), or name \
@@ -426,6 +452,14 @@ impl Walk {
         let unnamed = kind == FileType::Fifo && fstatfs(&end.found)?.f_type as u64 == PIPEFS_MAGIC;
         // A pipe of the shell's and a terminal have no content that lies anywhere.
         let is_stream = unnamed || kind == FileType::CharacterDevice;
+        if self.is_of_root {
+            if kind != FileType::RegularFile {
+                return Err(Stop::Refused("not a regular file".to_owned()));
+            }
+            // In a sticky directory others can give a file of root's another name.
+            let within = end.shown.parent().unwrap_or(Path::new("/"));
+            self.check_writers(directory, &fstat(directory)?, within)?;
+        }
         if kind != FileType::RegularFile && !is_stream {
             let told = "neither a file nor a pipe of this command's; `-` reads standard input";
             return Err(Stop::Refused(told.to_owned()));
@@ -596,6 +630,56 @@ fn text_of(path: &str) -> Walked<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn of_root_is_what_nobody_else_could_have_put_there() {
+        use std::os::unix::fs::{chown, symlink, PermissionsExt};
+        let mode = |path: &Path, mode| {
+            std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
+        };
+        let place = tempfile::tempdir().unwrap();
+        let directory = place.path().canonicalize().unwrap().join("plugins");
+        let file = directory.join("one");
+        std::fs::create_dir(&directory).unwrap();
+        std::fs::write(&file, "").unwrap();
+        mode(&directory, 0o755);
+        mode(&file, 0o755);
+        if !rustix::process::geteuid().is_root() {
+            // The caller's own is taken elsewhere, and not here.
+            open(&file, Guard::Unchanged).unwrap();
+            assert!(open_of_root(&file).unwrap_err().to_string().contains("only what is root's"));
+            return;
+        }
+        let refused = |path: &Path, part: &str| {
+            let told = open_of_root(path).unwrap_err().to_string();
+            assert!(told.contains(part), "{told}");
+        };
+        open_of_root(&file).unwrap();
+        refused(&directory.join("none"), "No such file");
+        refused(&directory, "");
+        mode(&file, 0o757);
+        refused(&file, "everybody may write");
+        mode(&file, 0o755);
+        mode(&directory, 0o1777);
+        refused(&file, "everybody may write");
+        mode(&directory, 0o755);
+        chown(&directory, Some(65533), None).unwrap();
+        // Also where a moment has looked at the directory by another rule.
+        let moment = Moment::begin();
+        let _ = check(&file);
+        refused(&file, "only what is root's");
+        drop(moment);
+        chown(&directory, Some(0), None).unwrap();
+        chown(&file, Some(65533), None).unwrap();
+        refused(&file, "only what is root's");
+        let fifo = directory.join("fifo");
+        let user = rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR;
+        rustix::fs::mknodat(CWD, &fifo, FileType::Fifo, user, 0).unwrap();
+        refused(&fifo, "not a regular file");
+        let link = directory.join("link");
+        symlink("/bin/sh", &link).unwrap();
+        open_of_root(&link).unwrap();
+    }
 
     #[test]
     fn a_moment_goes_on_from_the_directory_that_was_looked_at_and_ends() {

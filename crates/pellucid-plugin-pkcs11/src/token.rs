@@ -1,0 +1,189 @@
+//! The token: its module, its slot, the login.
+
+use std::path::{Path, PathBuf};
+
+use cryptoki::context::{CInitializeArgs, CInitializeFlags, Pkcs11};
+use cryptoki::error::{Error, RvError};
+use cryptoki::session::{Session, UserType};
+use cryptoki::slot::{Slot, TokenInfo};
+use cryptoki::types::AuthPin;
+use pellucid_files::{secrets, trusted};
+use pellucid_plugin::{Refusal, Settings};
+
+use crate::uri::Uri;
+
+/// What `pkcs11.conf` may have: modules that may be loaded, the first of which is the usual one; the file with the PIN, in
+/// place of the URI's; `NAME=VALUE` for the module's environment.
+pub const SETTINGS: &[&str] = &["module", "pin-source", "environment"];
+
+/// An open session, logged in where the token wants it.
+pub struct Token {
+    pub session: Session,
+    pub uri: Uri,
+}
+
+impl Token {
+    /// Loads the module, finds the one token that the URI names, and logs in.
+    pub fn open(settings: &Settings, uri: Uri, to_write: bool) -> Result<Self, Refusal> {
+        let module = module(settings, &uri)?;
+        for pair in settings.all("environment") {
+            match pair.split_once('=') {
+                Some((name, value)) if !name.is_empty() => std::env::set_var(name, value),
+                _ => {
+                    return Err(Refusal::misuse(
+                        "an `environment` of the settings is not NAME=VALUE",
+                    ))
+                }
+            }
+        }
+        let context = Pkcs11::new(&module).map_err(|error| {
+            Refusal::misuse(format!("the module `{}` cannot be loaded: {error}", module.display()))
+        })?;
+        context
+            .initialize(CInitializeArgs::new(CInitializeFlags::OS_LOCKING_OK))
+            .map_err(|error| refused("the module does not start", &error))?;
+        let (slot, info) = slot(&context, &uri)?;
+        let opened = match to_write {
+            true => context.open_rw_session(slot),
+            false => context.open_ro_session(slot),
+        };
+        let session = opened.map_err(|error| refused("the token opens no session", &error))?;
+        if info.login_required() {
+            login(&session, &info, settings, &uri)?;
+        }
+        Ok(Self { session, uri })
+    }
+}
+
+/// The file of the module: of those that root's settings allow, the one that the URI names, or the first.
+fn module(settings: &Settings, uri: &Uri) -> Result<PathBuf, Refusal> {
+    let mut allowed = settings.all("module").map(Path::new);
+    let is_named = |path: &&Path| {
+        let name = path.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
+        let by_name = uri.module_name.as_deref();
+        uri.module_path.as_deref().is_none_or(|named| named == *path)
+            && by_name.is_none_or(|named| name == named || name.strip_prefix("lib") == Some(named))
+    };
+    let conf = settings.path().display();
+    if settings.get("module").is_none() {
+        return Err(Refusal::misuse(format!(
+            "no module is allowed: `module = PATH` in `{conf}` names it"
+        )));
+    }
+    let found = allowed.find(is_named).ok_or_else(|| {
+        Refusal::misuse(format!("the module that the key names is none that `{conf}` allows"))
+    })?;
+    if !found.is_absolute() {
+        return Err(Refusal::misuse(format!("a module of `{conf}` is no absolute path")));
+    }
+    trusted::open_of_root(found)?;
+    Ok(found.to_owned())
+}
+
+/// The one slot with a token that fits.
+fn slot(context: &Pkcs11, uri: &Uri) -> Result<(Slot, TokenInfo), Refusal> {
+    let slots = context
+        .get_slots_with_initialized_token()
+        .map_err(|error| refused("the module names no slots", &error))?;
+    let fits = |wanted: &Option<String>, found: &str| {
+        wanted.as_deref().is_none_or(|wanted| wanted == found.trim_end())
+    };
+    let mut fitting = Vec::new();
+    for slot in slots {
+        // One that was pulled out just now.
+        let Ok(info) = context.get_token_info(slot) else { continue };
+        if fits(&uri.token, info.label())
+            && fits(&uri.manufacturer, info.manufacturer_id())
+            && fits(&uri.model, info.model())
+            && fits(&uri.serial, info.serial_number())
+            && uri.slot.is_none_or(|wanted| wanted == slot.id())
+        {
+            fitting.push((slot, info));
+        }
+    }
+    match (fitting.pop(), fitting.len()) {
+        (Some(one), 0) => Ok(one),
+        (Some(_), more) => {
+            Err(Refusal::misuse(format!("{} tokens fit the key; name one by `serial=`", more + 1)))
+        }
+        (None, _) => Err(Refusal::missing_key(
+            "no token in any slot fits the key: is it in, and is its name right?",
+        )),
+    }
+}
+
+fn login(
+    session: &Session,
+    info: &TokenInfo,
+    settings: &Settings,
+    uri: &Uri,
+) -> Result<(), Refusal> {
+    if info.user_pin_locked() {
+        return Err(Refusal::missing_key(
+            "the token's PIN is locked; its security officer has to set a new one",
+        ));
+    }
+    // A service that is started again and again would lock it.
+    if info.user_pin_count_low() || info.user_pin_final_try() {
+        return Err(Refusal::missing_key(
+            "a wrong PIN was given to the token before, and another one might lock it: nothing was tried. Log in once with the \
+             right one (`pkcs11-tool --module MODULE --login --list-objects`), put that into the PIN's file, then try again",
+        ));
+    }
+    let source = match (settings.get("pin-source"), &uri.pin_source) {
+        (Some(_), Some(_)) => {
+            return Err(Refusal::misuse(format!(
+                "`{}` names the PIN's file; leave `pin-source` out of the key",
+                settings.path().display()
+            )))
+        }
+        (Some(set), None) => PathBuf::from(set.strip_prefix("file:").unwrap_or(set)),
+        (None, Some(named)) => named.clone(),
+        (None, None) => {
+            return Err(Refusal::missing_key(
+                "the token wants a PIN: `?pin-source=file:PATH` in the key, or `pin-source` in the settings, names the file \
+                 that has it",
+            ))
+        }
+    };
+    let pin = pin(&source)?;
+    match session.login(UserType::User, Some(&pin)) {
+        Ok(()) | Err(Error::Pkcs11(RvError::UserAlreadyLoggedIn, _)) => Ok(()),
+        Err(Error::Pkcs11(
+            RvError::PinIncorrect | RvError::PinLenRange | RvError::PinInvalid,
+            _,
+        )) => Err(Refusal::missing_key(format!(
+            "the PIN in `{}` is not the token's; it was tried once",
+            source.display()
+        ))),
+        Err(Error::Pkcs11(RvError::PinLocked, _)) => Err(Refusal::missing_key(
+            "the token's PIN is locked; its security officer has to set a new one",
+        )),
+        Err(error) => Err(refused("the token does not take the login", &error)),
+    }
+}
+
+/// The first line of a file that nobody else can read.
+fn pin(path: &Path) -> Result<AuthPin, Refusal> {
+    let bytes = secrets::read_private(path)?;
+    let line = bytes.split(|byte| *byte == b'\n').next().unwrap_or_default();
+    let line = line.strip_suffix(b"\r").unwrap_or(line);
+    match std::str::from_utf8(line) {
+        Ok(pin) if !pin.is_empty() => Ok(AuthPin::from(pin.to_owned())),
+        _ => Err(Refusal::missing_key(format!("there is no PIN in `{}`", path.display()))),
+    }
+}
+
+/// An error of the token's, without its long explanation.
+pub fn refused(what: &str, error: &Error) -> Refusal {
+    match error {
+        Error::Pkcs11(
+            RvError::TokenNotPresent | RvError::DeviceRemoved | RvError::TokenNotRecognized,
+            _,
+        ) => Refusal::missing_key("the token was removed; put it back"),
+        Error::Pkcs11(code, function) => {
+            Refusal::trouble(format!("{what}: {code:?} of {function:?}"))
+        }
+        other => Refusal::trouble(format!("{what}: {other}")),
+    }
+}
