@@ -82,14 +82,22 @@ package: deps build
 release: build-deps
 	packaging/release.sh $(OUT)
 
+# Programs that ask for keys elsewhere, in a place where only root puts them.
+PLUGINS := pkcs11 tpm
+
 # By rename: a library that running programs have mapped is never written to. Builds nothing, so that `sudo make install` needs no Rust and leaves no files of root in target/.
 install:
-	@for file in pellucid libpellucid.so lab; do \
+	@for file in pellucid libpellucid.so lab $(addprefix pellucid-plugin-,$(PLUGINS)); do \
 	  test -f "$(RELEASE)/$$file" || { echo "install: $(RELEASE)/$$file is missing; run 'make build' first" >&2; exit 1; }; \
 	done
 	install -D -m 755 "$(RELEASE)/pellucid" "$(DESTDIR)$(PREFIX)/bin/.pellucid.new"
 	install -D -m 755 "$(RELEASE)/libpellucid.so" "$(DESTDIR)$(PREFIX)/lib/pellucid/.libpellucid.so.new"
 	install -D -m 755 "$(RELEASE)/lab" "$(DESTDIR)$(PREFIX)/lib/pellucid/.lab.new"
+	for plugin in $(PLUGINS); do \
+	  to="$(DESTDIR)$(PREFIX)/lib/pellucid/plugins" && \
+	  install -D -m 755 "$(RELEASE)/pellucid-plugin-$$plugin" "$$to/.pellucid-plugin-$$plugin.new" && \
+	  mv -f "$$to/.pellucid-plugin-$$plugin.new" "$$to/pellucid-plugin-$$plugin" || exit; \
+	done
 	mv -f "$(DESTDIR)$(PREFIX)/lib/pellucid/.libpellucid.so.new" "$(DESTDIR)$(PREFIX)/lib/pellucid/libpellucid.so"
 	mv -f "$(DESTDIR)$(PREFIX)/lib/pellucid/.lab.new" "$(DESTDIR)$(PREFIX)/lib/pellucid/lab"
 	mv -f "$(DESTDIR)$(PREFIX)/bin/.pellucid.new" "$(DESTDIR)$(PREFIX)/bin/pellucid"
@@ -100,6 +108,8 @@ install:
 uninstall:
 	rm -f "$(DESTDIR)$(PREFIX)/bin/pellucid" "$(DESTDIR)$(PREFIX)/lib/pellucid/libpellucid.so" \
 	  "$(DESTDIR)$(PREFIX)/lib/pellucid/lab"
+	rm -f $(foreach plugin,$(PLUGINS),"$(DESTDIR)$(PREFIX)/lib/pellucid/plugins/pellucid-plugin-$(plugin)")
+	-rmdir "$(DESTDIR)$(PREFIX)/lib/pellucid/plugins"
 	-rmdir "$(DESTDIR)$(PREFIX)/lib/pellucid"
 	rm -f "$(DESTDIR)$(PREFIX)"/share/man/man1/pellucid*.1 \
 	  "$(DESTDIR)$(PREFIX)/share/bash-completion/completions/pellucid" \

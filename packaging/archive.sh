@@ -7,7 +7,7 @@ umask 022
 mkdir -p "$out"
 release=$(realpath "${PELLUCID_BIN:-${CARGO_TARGET_DIR:-target}/release}")
 version=${PELLUCID_VERSION:-$(sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -1)}
-glibc=$(packaging/glibc.sh "$release/pellucid" "$release/libpellucid.so" "$release/lab")
+glibc=$(packaging/glibc.sh "$release/pellucid" "$release/libpellucid.so" "$release/lab" "$release"/pellucid-plugin-{pkcs11,tpm})
 name=pellucid-$version-linux-$(uname -m)
 made=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct)}
 work=$(mktemp -d)

@@ -15,7 +15,9 @@ import sys
 import uuid
 
 # What cargo builds for a release. The lab is in the Debian package and the archive.
-SHIPPED = ("pellucid-cli", "pellucid-extension", "pellucid-lab")
+SHIPPED = (
+    "pellucid-cli", "pellucid-extension", "pellucid-lab", "pellucid-plugin-pkcs11", "pellucid-plugin-tpm",
+)
 LOCKED = re.compile(r'name = "(.+)"\nversion = "(.+)"\nsource = ".+"\nchecksum = "([0-9a-f]{64})"')
 TEXTS = re.compile(r"(?i)^(licen[cs]e|copying|copyright|notice|unlicense)([-._].*)?$")
 

@@ -8,7 +8,7 @@ mkdir -p "$out"
 release=$(realpath "${PELLUCID_BIN:-${CARGO_TARGET_DIR:-target}/release}")
 version=${PELLUCID_VERSION:-$(sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -1)}
 # What a symbol asks for, the package asks for: else it installs where it cannot start.
-glibc=$(packaging/glibc.sh "$release/pellucid" "$release/libpellucid.so" "$release/lab")
+glibc=$(packaging/glibc.sh "$release/pellucid" "$release/libpellucid.so" "$release/lab" "$release"/pellucid-plugin-{pkcs11,tpm})
 SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct)}
 export SOURCE_DATE_EPOCH
 work=$(mktemp -d)
@@ -23,7 +23,7 @@ Version: $version
 Architecture: $(dpkg --print-architecture)
 Maintainer: Pellucid <maintainers@invalid>
 Depends: libc6 (>= $glibc), libgcc-s1
-Suggests: sqlite3
+Suggests: sqlite3, tpm2-tools
 Section: database
 Priority: optional
 Installed-Size: $(du -sk --apparent-size "$work/usr" | cut -f1)

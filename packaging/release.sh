@@ -44,6 +44,9 @@ unset RUSTFLAGS CFLAGS CXXFLAGS
 most() { [ "$1" -le "$2" ] || die "$3 has $1 bytes, and may have $2"; }
 most "$(stat -c %s "$PELLUCID_BIN/pellucid")" 25000000 pellucid
 most "$(stat -c %s "$PELLUCID_BIN/libpellucid.so")" 5000000 libpellucid.so
+for plugin in pkcs11 tpm; do
+  most "$(stat -c %s "$PELLUCID_BIN/pellucid-plugin-$plugin")" 4000000 "pellucid-plugin-$plugin"
+done
 
 rm -f "$out"/pellucid[-_]* "$out"/SHA256SUMS*
 packaging/deb.sh "$out"

@@ -19,15 +19,15 @@ unset PELLUCID_EXTENSION PELLUCID_KEY_FILE PELLUCID_PASSPHRASE_FILE
 export PELLUCID_HOME=$work/keys
 mkdir "$work/bin"
 built=${PELLUCID_BIN:-target/debug}
-for file in pellucid libpellucid.so lab; do strip -o "$work/bin/$file" "$built/$file" || exit 1; done
+for file in pellucid libpellucid.so lab pellucid-plugin-{pkcs11,tpm}; do strip -o "$work/bin/$file" "$built/$file" || exit 1; done
 export PELLUCID_BIN=$work/bin
 path=$PATH
 
 # --- what it needs
 here=$(getconf GNU_LIBC_VERSION | sed 's/^glibc //')
-needed=$(packaging/glibc.sh "$work/bin/pellucid" "$work/bin/libpellucid.so" "$work/bin/lab")
+needed=$(packaging/glibc.sh "$work/bin/pellucid" "$work/bin/libpellucid.so" "$work/bin/lab" "$work"/bin/pellucid-plugin-{pkcs11,tpm})
 is "no more glibc is asked for than there was to build with" "$here" "$(printf '%s\n' "$here" "$needed" | sort -V | tail -n 1)"
-for file in pellucid libpellucid.so lab; do
+for file in pellucid libpellucid.so lab pellucid-plugin-{pkcs11,tpm}; do
   # Each version that a symbol names is one that is asked for: the newest of them alone would do for one file.
   newest=$(readelf --version-info --wide "$work/bin/$file" | grep -oE 'GLIBC_[0-9.]+' | sed 's/GLIBC_//' | sort -uV | tail -n 1)
   is "the glibc of $file" "$newest" "$(packaging/glibc.sh "$work/bin/$file")"

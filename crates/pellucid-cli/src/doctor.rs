@@ -232,6 +232,7 @@ fn keyring(home: &Path, findings: &mut Vec<Finding>) {
     };
     let certificates = known.certificates.len();
     findings.push(Finding::good("keyring", format!("{shown}, certificates: {certificates}")));
+    findings.extend(key_place::elsewhere(home).map(|told| Finding::good("keyring", told)));
     if let Some(group) = Keyring::unnamed_group(home).map(Gid::from_raw) {
         let name = Group::from_gid(group).ok().flatten().map(|found| found.name);
         findings.push(Finding::bad(

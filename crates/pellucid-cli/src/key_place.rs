@@ -41,6 +41,14 @@ pub fn advice<'a>(home: &Path, databases: impl IntoIterator<Item = &'a Path>) ->
     ))
 }
 
+/// Where the service master key of the instance at `home` lies, if that is not its file in clear.
+pub fn elsewhere(home: &Path) -> Option<String> {
+    match Keyring::service_key_source(home) {
+        Ok(Some(Source::File(_)) | None) | Err(_) => None,
+        Ok(Some(source)) => Some(format!("service master key: {source}")),
+    }
+}
+
 /// Those of `databases` that a certificate of the keyring opens without being asked.
 pub fn under_certificates<'a>(databases: &'a [Inspection], known: &Known) -> Vec<&'a Path> {
     let is_under = |found: &&Inspection| match &found.kind {

@@ -34,6 +34,7 @@ mod named;
 mod output;
 mod owner;
 mod pinned;
+mod plugin;
 mod policy;
 mod protector;
 mod recovery;
@@ -142,6 +143,8 @@ enum Command {
     Cert(cert::CertArgs),
     /// Master keys: status, backup, restore, regenerate, bind, and more
     Key(key::KeyArgs),
+    /// Programs that ask for keys elsewhere (tokens, TPMs): list, test
+    Plugin(plugin::PluginArgs),
     /// Move the keys of an instance to another machine: export, import
     Instance(instance::InstanceArgs),
     /// Protectors (the keys that open a database): list, add, drop
@@ -271,6 +274,7 @@ fn main() -> ExitCode {
         Command::Init(args) => init::run(args, &output),
         Command::Cert(args) => cert::run(args, &output),
         Command::Key(args) => key::run(args, &output),
+        Command::Plugin(args) => plugin::run(args, &output),
         Command::Instance(args) => instance::run(args, &output),
         Command::Protector(args) => protector::run(args, &output),
         Command::Rekey(args) => rekey::rekey(args, &output),

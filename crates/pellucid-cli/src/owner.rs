@@ -82,8 +82,8 @@ impl Reader {
                 return Some(directory.to_owned());
             }
         }
-        let files =
-            ["service.key", "service.sealed", "keyring/master.key"].map(|name| home.join(name));
+        let files = ["service.key", "service.sealed", "service.provider", "keyring/master.key"]
+            .map(|name| home.join(name));
         files.into_iter().find(|file| file.exists() && !self.may(file, 0o4))
     }
 

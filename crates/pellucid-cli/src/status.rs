@@ -117,7 +117,13 @@ pub fn run(args: &StatusArgs, output: &Output) -> Result<ExitCode, Failure> {
         tables.extend(archive_table(&rows).map(|table| table.to_string()));
         tables.extend(standby_table(&rows).map(|table| table.to_string()));
         if keyring == State::There {
-            tables.push(format!("Keyring {}\n{}", home.shown(), certificate_table(&known)));
+            let place = key_place::elsewhere(&home).map(|told| format!("\n{told}"));
+            tables.push(format!(
+                "Keyring {}\n{}{}",
+                home.shown(),
+                certificate_table(&known),
+                place.unwrap_or_default()
+            ));
         }
         tables.extend(missing.iter().map(|one| format!("Missing: {}", pinned::missing_text(one))));
         if tables.is_empty() && warnings.is_empty() {

@@ -1,5 +1,5 @@
 //! Binding the service master key elsewhere than in clear beside what it protects: to a passphrase, to a credential of
-//! systemd's; and back.
+//! systemd's, to a key that a plugin asks for; and back.
 //!
 //! Each way is written, synced and opened before the way before it is removed: whenever it is interrupted, one of them
 //! opens. What is removed may stay in blocks of the medium until they are written over.
@@ -14,7 +14,7 @@ use pellucid::shown::Shown;
 use super::instance::group;
 use super::password_file::{self, MasterKey};
 use super::sealed_file::{link_new, rename, sync_parent, write_temporary};
-use super::{bound, master, provider, Action, Change, Event, Source};
+use super::{bound, master, plugin, provider, Action, Change, Event, Source};
 
 const SMK: Subject = Subject::Key("service master key");
 
@@ -34,7 +34,7 @@ pub trait CredentialTool {
 }
 
 impl Change {
-    /// Seals the service master key under `passphrase`, also one that is under another passphrase; `service.key` goes.
+    /// Seals the service master key under `passphrase`, also one that is under another passphrase; each other way goes.
     /// Returns the sealed file.
     ///
     /// # Errors
@@ -53,10 +53,32 @@ impl Change {
         sync_parent(&path)?;
         prove(&path, bound::prove(self.home(), passphrase)?.as_ref(), &key)?;
         self.remove_clear_key()?;
+        remove(&plugin::path(self.home()))?;
         Ok(path)
     }
 
-    /// Seals the service master key in a credential of systemd's, `file`; `service.key` and `service.sealed` go.
+    /// Wraps the service master key by the plugin's key `by`; each other way goes. Returns the file.
+    ///
+    /// # Errors
+    /// Those of the plugin; [`Error::Misuse`] for a key that does not lie in the instance.
+    pub fn bind_to_plugin(&self, name: &str, by: &str) -> Result<PathBuf> {
+        let key = self.key_of_the_instance()?;
+        // Before it takes the place of another one, it has come out again.
+        let bytes = plugin::Place::make(name, by, &key)?;
+        Event::new(Action::Changed, "place of the service master key")
+            .of(format!("plugin {name}, key {}", by.shown()))
+            .record(self.home())?;
+        let path = plugin::path(self.home());
+        let temporary = write_temporary(&path, &bytes, group(self.home()))?;
+        rename(&temporary, &path)?;
+        sync_parent(&path)?;
+        prove(&path, plugin::prove(self.home(), &bytes)?.then_some(&key), &key)?;
+        self.remove_clear_key()?;
+        remove(&bound::path(self.home()))?;
+        Ok(path)
+    }
+
+    /// Seals the service master key in a credential of systemd's, `file`; each other way goes.
     ///
     /// # Errors
     /// Those of `tool`; [`Error::Misuse`] for a key that does not lie in the instance.
@@ -73,7 +95,8 @@ impl Change {
         sync_parent(file)?;
         prove(file, Some(&tool.open(file)?), &key)?;
         self.remove_clear_key()?;
-        remove(&bound::path(self.home()))
+        remove(&bound::path(self.home()))?;
+        remove(&plugin::path(self.home()))
     }
 
     /// Puts the service master key back into `service.key`, in clear.
@@ -90,6 +113,7 @@ impl Change {
         link_new(&temporary, &path)?;
         prove(&path, provider::read_key(self.home(), path.clone())?.as_ref(), &key)?;
         remove(&bound::path(self.home()))?;
+        remove(&plugin::path(self.home()))?;
         Ok(path)
     }
 

@@ -9,7 +9,8 @@
 //!
 //! 1. `instance.rs`: the instance directory, where it is and who may read it. `sealed_file.rs`: one
 //!    sealed file, replaced atomically.
-//! 2. `provider.rs` and `service_key.rs`: the service master key. `master.rs`: both master keys,
+//! 2. `provider.rs` and `service_key.rs`: the service master key; `bound.rs` and `plugin.rs` where it lies under a passphrase or
+//!    a key elsewhere, `bind.rs` its moves. `master.rs`: both master keys,
 //!    their change, backup and passwords, with `password_file.rs`.
 //! 3. `certificates.rs`: the certificates. `databases.rs`: what the keyring remembers of databases.
 //!    `pins.rs`: what it expects at a path, and the keys that a rekey retired.
@@ -48,6 +49,7 @@ mod master;
 mod moving;
 mod password_file;
 mod pins;
+mod plugin;
 pub mod policy;
 mod provider;
 mod runs;

@@ -13,8 +13,8 @@ use super::sealed_file::{
     check_new, check_value, sync_parent, write_new, write_new_inside, Kind, SealedFile,
 };
 use super::{
-    bound, events, history, instance, provider, service_key, settings, Action, Event, Keyring,
-    Source,
+    bound, events, history, instance, plugin, provider, service_key, settings, Action, Event,
+    Keyring, Source,
 };
 use pellucid::error::{Error, Result, Subject};
 use pellucid::message;
@@ -198,6 +198,8 @@ impl Change {
         let found = match provider::find(&self.home) {
             // A backup opens what is bound to a passphrase that was lost.
             Err(Error::MissingKey { .. }) if key.is_some() => None,
+            // Nor can a plugin whose key is lost be asked.
+            Err(_) if key.is_some() && plugin::path(&self.home).exists() => None,
             found => found?,
         };
         let instead = match &found {
@@ -207,6 +209,11 @@ impl Change {
             Some((_, Source::Sealed(path))) => Some(format!(
                 "it is bound to a passphrase (`{}`), and a new key is not: `pellucid key bind --here` puts it back into a file, then do \
                  this again, then `pellucid key bind --passphrase-file` binds the new one",
+                path.shown()
+            )),
+            Some((_, Source::Plugin { path, plugin, .. })) => Some(format!(
+                "it is bound to a key of the plugin {plugin} (`{}`), and a new key is not: `pellucid key bind --here` puts it back into a \
+                 file, then do this again, then `pellucid key bind --plugin` binds the new one",
                 path.shown()
             )),
             _ => None,
@@ -236,10 +243,8 @@ impl Change {
             None => {}
         }
         service_key::adopt_next_service_key(&self.home)?;
-        match bound::path(&self.home) {
-            stale if stale.exists() => remove(&stale),
-            _ => Ok(()),
-        }
+        let stale = [bound::path(&self.home), plugin::path(&self.home)];
+        stale.iter().filter(|stale| stale.exists()).try_for_each(|stale| remove(stale))
     }
 
     pub(super) fn home(&self) -> &Path {
@@ -265,9 +270,12 @@ impl Change {
         let file = master_file(&self.home);
         // Of a newer version's file it cannot be told which key it is under.
         file.check_writable()?;
-        let under_present = match service_key::read_service_key(&self.home)? {
-            Some(present) => file.read(&present).is_ok_and(|content| content.is_some()),
-            None => false,
+        // What has no key at hand now may have been restored past, because its passphrase or its token was lost.
+        let under_present = match service_key::read_service_key(&self.home) {
+            Ok(Some(present)) => file.read(&present).is_ok_and(|content| content.is_some()),
+            Ok(None) => false,
+            Err(_) if file.read(&next).is_ok_and(|content| content.is_some()) => false,
+            Err(error) => return Err(error),
         };
         match under_present || file.read(&next).is_err() {
             true => service_key::drop_next_service_key(&self.home),

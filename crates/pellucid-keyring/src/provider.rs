@@ -1,17 +1,16 @@
-//! Where the service master key comes from: systemd's credential, the instance's file, in clear or under a passphrase, or a
-//! provider.
+//! Where the service master key comes from: systemd's credential, the instance's file, in clear, under a passphrase or under a
+//! key that a plugin asks for, or a provider.
 //!
-//! A provider stands for what holds keys outside of the disk: a PKCS#11 token, a TPM, a key service. It hands out the
-//! key, as a token does by unwrapping with a key of its own that never leaves it; then the instance has no
-//! `service.key`, and the key is not Pellucid's to change.
+//! A provider is a program's own: a host that Pellucid is built into hands out the key. Then the instance has no `service.key`,
+//! and the key is not Pellucid's to change. Tokens, TPMs and key services are plugins' (`plugin.rs`).
 
 use std::fmt::Debug;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-use super::bound;
 use super::instance::{self, group};
+use super::{bound, plugin};
 use pellucid::error::{Error, Result, Subject};
 use pellucid::secret::Secret32;
 use pellucid::shown::Shown;
@@ -56,6 +55,15 @@ pub enum Source {
     File(PathBuf),
     /// The instance's own file, sealed under a passphrase.
     Sealed(PathBuf),
+    /// The instance's own file, under a key that the plugin asks for.
+    Plugin {
+        /// The file.
+        path: PathBuf,
+        /// The plugin's name.
+        plugin: String,
+        /// The key's.
+        key: String,
+    },
 }
 
 impl std::fmt::Display for Source {
@@ -65,6 +73,13 @@ impl std::fmt::Display for Source {
             Source::Credential(path) => write!(f, "systemd's credential {}", path.shown()),
             Source::File(path) => write!(f, "{}", path.shown()),
             Source::Sealed(path) => write!(f, "{}, under a passphrase", path.shown()),
+            Source::Plugin { path, plugin, key } => write!(
+                f,
+                "{}, under a key of the plugin {}: {}",
+                path.shown(),
+                plugin.shown(),
+                key.shown()
+            ),
         }
     }
 }
@@ -83,7 +98,17 @@ pub(super) fn find(home: &Path) -> Result<Option<(Secret32, Source)>> {
     if let Some(key) = read_key(home, path.clone())? {
         return Ok(Some((key, source(path))));
     }
-    Ok(bound::read(home)?.map(|key| (key, Source::Sealed(bound::path(home)))))
+    match bound::read(home) {
+        // A move from one to the other was interrupted: either opens.
+        Err(Error::MissingKey { .. }) if plugin::path(home).exists() => {}
+        Ok(None) => {}
+        found => return Ok(found?.map(|key| (key, Source::Sealed(bound::path(home))))),
+    }
+    Ok(plugin::read(home)?.map(|(key, place)| {
+        let source =
+            Source::Plugin { path: plugin::path(home), plugin: place.plugin, key: place.key };
+        (key, source)
+    }))
 }
 
 /// systemd's credential, if there is one.

@@ -190,6 +190,17 @@ impl SealedFile {
     }
 }
 
+/// The check value of the key that the sealed file at `path` says it is sealed under; none if there is no such file, or what is
+/// there says nothing.
+pub(super) fn stated_parent(path: &Path) -> Result<Option<[u8; CHECK_BYTES]>> {
+    let Some(mut file) = instance::open(path, Guard::Unchanged)? else { return Ok(None) };
+    let mut header = [0; HEADER_BYTES];
+    if file.read_exact(&mut header).is_err() || header[..16] != MAGIC[..] {
+        return Ok(None);
+    }
+    Ok(header[20..].first_chunk().copied())
+}
+
 /// Tells a wrong key from a damaged file.
 pub(super) fn check_value(key: &Secret32) -> Result<[u8; CHECK_BYTES]> {
     let mut value = [0; CHECK_BYTES];

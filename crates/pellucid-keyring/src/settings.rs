@@ -151,7 +151,9 @@ impl Keyring {
     pub fn master_key_facts(&self) -> Result<Vec<MasterKeyFacts>> {
         let settings = self.settings()?;
         let service = match provider::find(self.home())? {
-            Some((key, Source::File(_) | Source::Credential(_))) => Some(key),
+            Some((key, Source::File(_) | Source::Credential(_) | Source::Plugin { .. })) => {
+                Some(key)
+            }
             _ => None,
         };
         let keys =

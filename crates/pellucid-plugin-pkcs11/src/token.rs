@@ -1,6 +1,9 @@
 //! The token: its module, its slot, the login.
 
+use std::fs::File;
 use std::path::{Path, PathBuf};
+use std::sync::mpsc;
+use std::time::Duration;
 
 use cryptoki::context::{CInitializeArgs, CInitializeFlags, Pkcs11};
 use cryptoki::error::{Error, RvError};
@@ -16,10 +19,15 @@ use crate::uri::Uri;
 /// place of the URI's; `NAME=VALUE` for the module's environment.
 pub const SETTINGS: &[&str] = &["module", "pin-source", "environment"];
 
+/// What is waited for others that use the token.
+const TURN: Duration = Duration::from_secs(8);
+
 /// An open session, logged in where the token wants it.
 pub struct Token {
     pub session: Session,
     pub uri: Uri,
+    /// Closed last.
+    _turn: Option<File>,
 }
 
 impl Token {
@@ -36,6 +44,7 @@ impl Token {
                 }
             }
         }
+        let turn = turn(settings.path());
         let context = Pkcs11::new(&module).map_err(|error| {
             Refusal::misuse(format!("the module `{}` cannot be loaded: {error}", module.display()))
         })?;
@@ -51,8 +60,22 @@ impl Token {
         if info.login_required() {
             login(&session, &info, settings, &uri)?;
         }
-        Ok(Self { session, uri })
+        Ok(Self { session, uri, _turn: turn })
     }
+}
+
+/// One process at a time: SoftHSM writes its token at each login, and whoever reads it meanwhile finds none. A token of
+/// hardware does one thing at a time as well. Who holds the lock for too long is not waited for.
+fn turn(settings: &Path) -> Option<File> {
+    let (told, turn) = mpsc::channel();
+    let file = File::open(settings).ok()?;
+    // Ends with the process, if the lock does not come.
+    std::thread::spawn(move || {
+        if rustix::fs::flock(&file, rustix::fs::FlockOperation::LockExclusive).is_ok() {
+            let _ = told.send(file);
+        }
+    });
+    turn.recv_timeout(TURN).ok()
 }
 
 /// The file of the module: of those that root's settings allow, the one that the URI names, or the first.

@@ -162,6 +162,11 @@ impl Plugin {
         Subject::Option(format!("pellucid-plugin-{}", self.name).into())
     }
 
+    /// Somebody has to act. What lacks the key puts its own name before the cause, and leaves the subject out.
+    fn missing(&self, cause: String) -> Error {
+        Error::missing_key(Subject::Container, format!("`pellucid-plugin-{}`: {cause}", self.name))
+    }
+
     fn trouble(&self, cause: impl Into<String>) -> Error {
         Error::io(self.subject(), std::io::Error::other(cause.into()))
     }

@@ -45,8 +45,8 @@ pub(crate) fn find(name: &str) -> Result<PathBuf> {
     }
     let places: Vec<_> = directories().iter().map(|path| path.shown().to_string()).collect();
     Err(Error::missing_key(
-        subject(),
-        format!("no such plugin in {}: install it in one of them", places.join(", ")),
+        Subject::Container,
+        format!("there is no `{PREFIX}{name}` in {}: install it in one of them", places.join(", ")),
     ))
 }
 

@@ -311,7 +311,7 @@ impl Exchange<'_> {
         let subject = self.plugin.subject();
         let cause = format!("{}{}", self.about(), shortened(&told.text));
         match &*told.kind {
-            "missing-key" => Error::missing_key(subject, cause),
+            "missing-key" => self.plugin.missing(cause),
             "misuse" => Error::misuse(subject, cause),
             "unauthentic" => Error::unauthentic(subject, cause),
             _ => Error::io(subject, std::io::Error::other(cause)),

@@ -1,4 +1,5 @@
-//! `key bind`: the service master key under a passphrase, in a credential of systemd's, or back in a file in clear.
+//! `key bind`: the service master key under a passphrase, in a credential of systemd's, under a key that a plugin asks for, or
+//! back in a file in clear.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -20,7 +21,7 @@ const NAME: &str = "pellucid-smk";
 
 /// What `key bind` takes.
 #[derive(Debug, Args)]
-#[group(id = "place", required = true, multiple = false)]
+#[command(group = clap::ArgGroup::new("place").required(true).args(["passphrase_file", "credential", "plugin", "here"]))]
 pub struct BindArgs {
     /// Bind it to the passphrase in this file, which should lie on another file system; `-` reads standard input, or asks.
     /// `PELLUCID_SERVICE_PASSPHRASE_FILE` names the file from then on
@@ -30,15 +31,29 @@ pub struct BindArgs {
     /// `LoadCredentialEncrypted=` of units
     #[arg(long, value_name = "FILE")]
     credential: Option<PathBuf>,
+    /// Bind it to a key that lies elsewhere, in a token, a TPM or a key service: the name of the plugin that asks for it
+    /// (`pellucid plugin list`)
+    #[arg(long, value_name = "NAME", requires = "key")]
+    plugin: Option<String>,
     /// Put it back into the instance's file, in clear
     #[arg(long)]
     here: bool,
+    /// With `--plugin`: which key, as the plugin names keys
+    #[arg(long, value_name = "KEY", requires = "plugin", conflicts_with_all = ["passphrase_file", "credential", "here"])]
+    key: Option<String>,
 }
 
 /// Binds it.
 pub fn run(home: &Path, args: &BindArgs, output: &Output) -> Result<(), Failure> {
     let change = Change::begin(home)?;
     let (place, next) = match (&args.passphrase_file, &args.credential) {
+        _ if args.plugin.is_some() => {
+            let (name, key) = (args.plugin.as_deref(), args.key.as_deref());
+            let (name, key) = (name.unwrap_or_default(), key.unwrap_or_default());
+            let file = change.bind_to_plugin(name, key)?;
+            let next = "back up the service master key (`pellucid key backup service`): without the other key nothing opens it";
+            (format!("a key of the plugin {name}, in {}", file.shown()), next.to_owned())
+        }
         (Some(file), _) => {
             let sealed = change.bind_to_passphrase(&passphrase(file, true)?)?;
             let named = match file == Path::new("-") {
@@ -78,7 +93,11 @@ pub fn run(home: &Path, args: &BindArgs, output: &Output) -> Result<(), Failure>
              takes the disk that has both opens it",
         );
     }
-    let bound = if args.credential.is_some() { "credential" } else { "passphrase" };
+    let bound = match (&args.credential, &args.plugin) {
+        (Some(_), _) => "credential",
+        (None, Some(_)) => "plugin",
+        (None, None) => "passphrase",
+    };
     output.facts(&serde_json::json!({"key": "service master key", "bound": bound, "next": next}));
     Ok(())
 }

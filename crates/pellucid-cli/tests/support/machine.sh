@@ -30,7 +30,7 @@ mkdir -p "$tree/target/release"
 mkdir -p "$tree/packaging"
 cp -r "$source"/{Makefile,README.md,SECURITY.md,CHANGELOG.md,docs} "$tree/"
 cp "$source/packaging/documents" "$tree/packaging/"
-for file in pellucid libpellucid.so lab; do
+for file in pellucid libpellucid.so lab pellucid-plugin-{pkcs11,tpm}; do
   touch "$tree/target/release/$file"
   mount --bind -o ro "$built/$file" "$tree/target/release/$file"
 done

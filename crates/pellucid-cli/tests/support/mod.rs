@@ -4,6 +4,7 @@
 pub mod plant;
 pub mod shapes;
 pub mod store;
+pub mod token;
 
 use std::collections::BTreeMap;
 use std::io::{ErrorKind, Write};
