@@ -15,6 +15,10 @@ packaging/contents.py licences > "$doc/licences-of-others"
 packaging/contents.py sbom > "$doc/sbom.cdx.json"
 install -D -m 644 packaging/pellucid.service.example "$doc/examples/pellucid.service"
 install -D -m 644 packaging/prometheus/pellucid.rules.yml "$doc/examples/pellucid.rules.yml"
+# Those that ask a server are root's to put in place.
+for plugin in packaging/plugins/pellucid-plugin-*; do
+  install -D -m 755 "$plugin" "$doc/examples/plugins/${plugin##*/}"
+done
 for unit in packaging/pellucid-{policy,backup@}.{service,timer} packaging/pellucid-{archive,standby}@.service; do
   install -D -m 644 "$unit" "$tree/lib/systemd/system/${unit##*/}"
 done

@@ -114,6 +114,7 @@ mod swapped_media;
 mod timeline;
 mod tokens;
 mod tokens_exchanged;
+mod tokens_services;
 mod tokens_tpm;
 mod trusted;
 mod unwritten;

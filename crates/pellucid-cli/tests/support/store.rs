@@ -10,7 +10,7 @@ use super::{said, Place, Said, PELLUCID};
 pub const SECRET: &str = "a-secret-that-nobody-may-see";
 
 /// A Python with moto: the system's, or the one that `.ci/deps` made.
-fn python() -> PathBuf {
+pub fn python() -> PathBuf {
     let own = Path::new(PELLUCID).with_file_name("../tools/moto/bin/python3");
     let has_moto = |python: &PathBuf| {
         let look = Command::new(python).args(["-c", "import boto3, moto.server"]).output();
