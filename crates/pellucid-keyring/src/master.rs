@@ -199,7 +199,7 @@ impl Change {
             // A backup opens what is bound to a passphrase that was lost.
             Err(Error::MissingKey { .. }) if key.is_some() => None,
             // Nor can a plugin whose key is lost be asked.
-            Err(_) if key.is_some() && plugin::path(&self.home).exists() => None,
+            Err(_) if key.is_some() && plugin::is_there(&self.home) => None,
             found => found?,
         };
         let instead = match &found {

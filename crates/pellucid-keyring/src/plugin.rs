@@ -17,7 +17,6 @@ use pellucid_files::trusted::Guard;
 use pellucid_plugin::{check_key, Plugin, BYTES_MOST, KEY_BYTES_MOST};
 
 use super::instance::{self, group};
-use super::master;
 use super::sealed_file::{check_value, stated_parent, CHECK_BYTES};
 
 const MAGIC: &[u8; 16] = b"Pellucid plugin\0";
@@ -158,7 +157,8 @@ pub(super) fn read(home: &Path) -> Result<Option<(Secret32, Place)>> {
     let path = path(home);
     let place = Place::parse(&bytes, &path)?;
     // A file of another instance is refused before anybody is asked for a PIN because of it.
-    if stated_parent(&master::master_path(home))?.is_some_and(|stated| stated != place.check) {
+    let master = home.join("keyring/master.key");
+    if stated_parent(&master)?.is_some_and(|stated| stated != place.check) {
         return Err(Error::missing_key(
             Subject::Key("service master key"),
             format!(
@@ -191,6 +191,11 @@ pub(super) fn read(home: &Path) -> Result<Option<(Secret32, Place)>> {
             Err(error)
         }
     }
+}
+
+/// Whether the file is there, and may be read.
+pub(super) fn is_there(home: &Path) -> bool {
+    read_bytes(home).is_ok_and(|bytes| bytes.is_some())
 }
 
 /// What lies there is `bytes`.

@@ -100,7 +100,7 @@ pub(super) fn find(home: &Path) -> Result<Option<(Secret32, Source)>> {
     }
     match bound::read(home) {
         // A move from one to the other was interrupted: either opens.
-        Err(Error::MissingKey { .. }) if plugin::path(home).exists() => {}
+        Err(Error::MissingKey { .. }) if plugin::is_there(home) => {}
         Ok(None) => {}
         found => return Ok(found?.map(|key| (key, Source::Sealed(bound::path(home))))),
     }

@@ -27,6 +27,8 @@ const TAG_BYTES: usize = 16;
 const SALT_BYTES: u8 = 32;
 /// RSA 2048, 3072 and 4096; SQL Server's names for them.
 const BITS: [u32; 3] = [2048, 3072, 4096];
+/// Modulus and public exponent.
+type Parts = (Vec<u8>, Vec<u8>);
 /// 65537.
 const EXPONENT: [u8; 3] = [1, 0, 1];
 
@@ -254,7 +256,7 @@ impl Token {
             .map_err(|_| Refusal::trouble("the public half of the token's key is none"))
     }
 
-    fn modulus(&self, key: ObjectHandle) -> Result<Option<(Vec<u8>, Vec<u8>)>, Refusal> {
+    fn modulus(&self, key: ObjectHandle) -> Result<Option<Parts>, Refusal> {
         let found = self
             .session
             .get_attributes(key, &[AttributeType::Modulus, AttributeType::PublicExponent])

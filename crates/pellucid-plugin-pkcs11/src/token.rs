@@ -1,6 +1,8 @@
 //! The token: its module, its slot, the login.
 
 use std::fs::File;
+use std::io::Read;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc;
 use std::time::Duration;
@@ -10,8 +12,10 @@ use cryptoki::error::{Error, RvError};
 use cryptoki::session::{Session, UserType};
 use cryptoki::slot::{Slot, TokenInfo};
 use cryptoki::types::AuthPin;
-use pellucid_files::{secrets, trusted};
+use pellucid_files::trusted::{self, Guard};
 use pellucid_plugin::{Refusal, Settings};
+
+use zeroize::Zeroizing;
 
 use crate::uri::Uri;
 
@@ -19,6 +23,7 @@ use crate::uri::Uri;
 /// place of the URI's; `NAME=VALUE` for the module's environment.
 pub const SETTINGS: &[&str] = &["module", "pin-source", "environment"];
 
+const PIN_BYTES_MOST: usize = 4096;
 /// What is waited for others that use the token.
 const TURN: Duration = Duration::from_secs(8);
 
@@ -68,7 +73,7 @@ impl Token {
 /// hardware does one thing at a time as well. Who holds the lock for too long is not waited for.
 fn turn(settings: &Path) -> Option<File> {
     let (told, turn) = mpsc::channel();
-    let file = File::open(settings).ok()?;
+    let file = trusted::open_of_root(settings).ok()?;
     // Ends with the process, if the lock does not come.
     std::thread::spawn(move || {
         if rustix::fs::flock(&file, rustix::fs::FlockOperation::LockExclusive).is_ok() {
@@ -153,15 +158,15 @@ fn login(
              right one (`pkcs11-tool --module MODULE --login --list-objects`), put that into the PIN's file, then try again",
         ));
     }
-    let source = match (settings.get("pin-source"), &uri.pin_source) {
+    let (source, is_roots_word) = match (settings.get("pin-source"), &uri.pin_source) {
         (Some(_), Some(_)) => {
             return Err(Refusal::misuse(format!(
                 "`{}` names the PIN's file; leave `pin-source` out of the key",
                 settings.path().display()
             )))
         }
-        (Some(set), None) => PathBuf::from(set.strip_prefix("file:").unwrap_or(set)),
-        (None, Some(named)) => named.clone(),
+        (Some(set), None) => (PathBuf::from(set.strip_prefix("file:").unwrap_or(set)), true),
+        (None, Some(named)) => (named.clone(), false),
         (None, None) => {
             return Err(Refusal::missing_key(
                 "the token wants a PIN: `?pin-source=file:PATH` in the key, or `pin-source` in the settings, names the file \
@@ -169,7 +174,7 @@ fn login(
             ))
         }
     };
-    let pin = pin(&source)?;
+    let pin = pin(&source, is_roots_word)?;
     match session.login(UserType::User, Some(&pin)) {
         Ok(()) | Err(Error::Pkcs11(RvError::UserAlreadyLoggedIn, _)) => Ok(()),
         Err(Error::Pkcs11(
@@ -186,9 +191,20 @@ fn login(
     }
 }
 
-/// The first line of a file that nobody else can read.
-fn pin(path: &Path) -> Result<AuthPin, Refusal> {
-    let bytes = secrets::read_private(path)?;
+/// The first line of a file that nobody else can read, but for its group where root's settings name the file.
+fn pin(path: &Path, is_roots_word: bool) -> Result<AuthPin, Refusal> {
+    let trouble =
+        |error: std::io::Error| Refusal::trouble(format!("`{}`: {error}", path.display()));
+    let group = match is_roots_word {
+        true => {
+            let file = trusted::open_of_root(path)?;
+            Some(file.metadata().map_err(trouble)?.gid())
+        }
+        false => None,
+    };
+    let file = trusted::open(path, Guard::Secret { what: "the PIN", group })?;
+    let mut bytes = Zeroizing::new(Vec::with_capacity(PIN_BYTES_MOST));
+    file.take(PIN_BYTES_MOST as u64).read_to_end(&mut bytes).map_err(trouble)?;
     let line = bytes.split(|byte| *byte == b'\n').next().unwrap_or_default();
     let line = line.strip_suffix(b"\r").unwrap_or(line);
     match std::str::from_utf8(line) {

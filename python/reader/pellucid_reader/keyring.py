@@ -179,6 +179,9 @@ class Keyring:
             if self.passphrase is None:
                 raise MissingKey(f"{sealed}: it is bound to a passphrase (`--keyring-passphrase-file`)")
             return open_password_file(_read(sealed), MasterKey.SERVICE, self.passphrase, self.allow_cost)
+        provider = self.directory / "service.provider"
+        if not path.exists() and provider.exists():
+            raise MissingKey(f"{provider}: it is bound to a key that a plugin asks for, and this reader asks none")
         key = _read(path)
         if len(key) != 32:
             raise Corrupt(f"{path}: not 32 bytes")
