@@ -81,7 +81,7 @@ impl Plugin {
     /// # Errors
     /// See [`Plugin`].
     pub fn describe(&self) -> Result<Description> {
-        process::exchange(self, &Question::new(Operation::Describe, ""))?.description()
+        process::exchange(self, Question::new(Operation::Describe, ""))?.description()
     }
 
     /// Wraps `secret` under the key; `context` has to be the same when it is unwrapped.
@@ -92,7 +92,7 @@ impl Plugin {
         let mut question = self.question(Operation::Wrap, key)?;
         question.put(Field::Secret, secret, SECRET_BYTES_MOST)?;
         question.put(Field::Context, context, SECRET_BYTES_MOST)?;
-        let wrapped = process::exchange(self, &question)?.take(Field::Wrapped, BYTES_MOST)?;
+        let wrapped = process::exchange(self, question)?.take(Field::Wrapped, BYTES_MOST)?;
         // One that hands back what it got would put the secret on the disk in clear.
         match wrapped.windows(secret.len().max(1)).any(|part| part == secret) {
             true => {
@@ -110,7 +110,7 @@ impl Plugin {
         let mut question = self.question(Operation::Unwrap, key)?;
         question.put(Field::Wrapped, wrapped, BYTES_MOST)?;
         question.put(Field::Context, context, SECRET_BYTES_MOST)?;
-        process::exchange(self, &question)?.take(Field::Secret, SECRET_BYTES_MOST)
+        process::exchange(self, question)?.take(Field::Secret, SECRET_BYTES_MOST)
     }
 
     /// The public half of an asymmetric key, as a SubjectPublicKeyInfo (RFC 5280), DER.
@@ -119,7 +119,7 @@ impl Plugin {
     /// See [`Plugin`].
     pub fn public(&self, key: &str) -> Result<Vec<u8>> {
         let question = self.question(Operation::Public, key)?;
-        Ok(process::exchange(self, &question)?.take(Field::Spki, BYTES_MOST)?.to_vec())
+        Ok(process::exchange(self, question)?.take(Field::Spki, BYTES_MOST)?.to_vec())
     }
 
     /// Decrypts RSA-OAEP (SHA-256, MGF1 with SHA-256) with `label` by the private key, which stays where it is.
@@ -130,7 +130,7 @@ impl Plugin {
         let mut question = self.question(Operation::Decrypt, key)?;
         question.put(Field::Label, label, SECRET_BYTES_MOST)?;
         question.put(Field::Ciphertext, ciphertext, BYTES_MOST)?;
-        process::exchange(self, &question)?.take(Field::Plaintext, SECRET_BYTES_MOST)
+        process::exchange(self, question)?.take(Field::Plaintext, SECRET_BYTES_MOST)
     }
 
     /// Signs `message` by RSA-PSS (SHA-256, a salt of 32 bytes).
@@ -140,7 +140,7 @@ impl Plugin {
     pub fn sign(&self, key: &str, message: &[u8]) -> Result<Vec<u8>> {
         let mut question = self.question(Operation::Sign, key)?;
         question.put(Field::Message, message, BYTES_MOST)?;
-        Ok(process::exchange(self, &question)?.take(Field::Signature, BYTES_MOST)?.to_vec())
+        Ok(process::exchange(self, question)?.take(Field::Signature, BYTES_MOST)?.to_vec())
     }
 
     /// Makes a new RSA key of `bits` that never leaves its place, and returns the public half as [`Plugin::public`] does.
@@ -149,8 +149,8 @@ impl Plugin {
     /// See [`Plugin`]; [`Error::Misuse`] if there is a key of the name.
     pub fn create(&self, key: &str, bits: u32) -> Result<Vec<u8>> {
         let mut question = self.question(Operation::Create, key)?;
-        question.bits = Some(bits);
-        Ok(process::exchange(self, &question)?.take(Field::Spki, BYTES_MOST)?.to_vec())
+        question.put_bits(bits);
+        Ok(process::exchange(self, question)?.take(Field::Spki, BYTES_MOST)?.to_vec())
     }
 
     fn question<'a>(&self, operation: Operation, key: &'a str) -> Result<Question<'a>> {

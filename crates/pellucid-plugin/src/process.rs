@@ -3,23 +3,29 @@
 //! The host that asks may ignore SIGCHLD, reap all children itself, die of SIGPIPE, have many threads, and fork at any
 //! moment. So the question lies in the pipe before the program starts, nothing waits without a limit, and no lock is held.
 //!
-//! Descriptors of the host that it leaves open across exec(2) are the program's as well, which root has installed.
+//! posix_spawn(3) by nix, not `std::process`: signals are put back as they were at first, descriptors are closed, and a library
+//! that is loaded everywhere stays small.
 
+use std::ffi::CString;
 use std::fs::File;
 use std::io::{ErrorKind, Read, Write};
-use std::os::fd::{AsFd, OwnedFd};
-use std::os::unix::process::CommandExt;
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
 use std::time::{Duration, Instant};
 
+use nix::spawn::{posix_spawn, PosixSpawnAttr, PosixSpawnFileActions, PosixSpawnFlags};
+use nix::sys::signal::{SigSet, Signal as Number};
 use pellucid::error::{Error, Result};
 use rustix::event::{poll, PollFd, PollFlags, Timespec};
 use rustix::fs::OFlags;
-use rustix::io::Errno;
-use rustix::process::{kill_process_group, pidfd_open, Pid, PidfdFlags, Signal};
+use rustix::io::{fcntl_dupfd_cloexec, Errno};
+use rustix::pipe::{pipe_with, PipeFlags};
+use rustix::process::{
+    kill_process_group, pidfd_open, waitpid, Pid, PidfdFlags, Signal, WaitOptions, WaitStatus,
+};
 use zeroize::Zeroizing;
 
-use crate::wire::{about, shortened, Exchange, Question, ANSWER_BYTES_MOST, QUESTION_BYTES_MOST};
+use crate::wire::{shortened, Exchange, Question, ANSWER_BYTES_MOST};
 use crate::Plugin;
 
 /// What a plugin has for its answer.
@@ -32,80 +38,106 @@ const LOOK: Duration = Duration::from_millis(5);
 const COMPLAINT_BYTES_MOST: usize = 1 << 20;
 const COMPLAINT_BYTES_KEPT: usize = 4096;
 const READ_BYTES: usize = 4096;
+/// The first descriptor behind the standard streams.
+const FIRST_FREE: i32 = 3;
 
 /// Asks `question`.
-pub(crate) fn exchange<'a>(plugin: &'a Plugin, question: &'a Question<'a>) -> Result<Exchange<'a>> {
-    let trouble = |cause: String| plugin.trouble(format!("{}{cause}", about(question)));
+pub(crate) fn exchange<'a>(plugin: &'a Plugin, question: Question<'a>) -> Result<Exchange<'a>> {
     let io = |error| Error::io(plugin.subject(), error);
-    let stdin = given(question).map_err(io)?;
-    let mut child = start(plugin, stdin).map_err(io)?;
-    let mut run = Run::new(&mut child).map_err(io)?;
+    let (asked, line) = question.line();
+    let line = line.ok_or_else(|| plugin.trouble("the question is too long"))?;
+    let mut run = Run::start(plugin, line.as_bytes()).map_err(io)?;
     let stopped = run.read_all(Instant::now() + LIMIT);
     let complaint = run.complaint.last_line();
-    // Killed, or known to have ended by its own.
-    let is_over = stopped.is_some() || run.process.is_some();
-    let status = end(&mut child, is_over);
+    let status = run.end(stopped.is_some());
     let told = match complaint.as_str() {
         "" => String::new(),
         told => format!(" (it says: {told})"),
     };
-    match stopped {
-        Some(Stop::Limit) => {
-            return Err(Error::io(
-                plugin.subject(),
-                std::io::Error::new(
-                    ErrorKind::TimedOut,
-                    format!(
-                        "{}no answer within {} s, and it was killed{told}; `pellucid plugin test` tries it alone",
-                        about(question),
-                        LIMIT.as_secs()
-                    ),
-                ),
-            ))
+    let mut exchange = Exchange { plugin, asked, line: run.answer };
+    let ended = match (stopped, status) {
+        (Some(Stop::Limit), _) => {
+            let cause = format!(
+                "{}no answer within {} s, and it was killed{told}; `pellucid plugin test` tries it alone",
+                exchange.asked.about(),
+                LIMIT.as_secs()
+            );
+            return Err(io(std::io::Error::new(ErrorKind::TimedOut, cause)));
         }
-        Some(Stop::TooLong) => return Err(trouble(format!("it writes more than an answer has{told}"))),
-        Some(Stop::Io(error)) => return Err(io(error)),
-        None => {}
-    }
-    match status {
-        Some(status) if !status.success() => Err(trouble(format!("it ended with {status}{told}"))),
+        (Some(Stop::Io(error)), _) => return Err(io(error)),
+        (Some(Stop::TooLong), _) => "it writes more than an answer has".to_owned(),
         // A host that reaps its children itself has the status; the answer is what counts.
-        _ => {
-            let mut line = run.answer;
-            if line.last() == Some(&b'\n') {
-                line.pop();
-            }
-            match line.is_empty() || line.contains(&b'\n') {
-                true => Err(trouble(format!("it has to answer with one line{told}"))),
-                false => Ok(Exchange { plugin, question, line }),
-            }
-        }
+        (None, None) => String::new(),
+        (None, Some(status)) => match (status.exit_status(), status.terminating_signal()) {
+            (Some(0), _) => String::new(),
+            (Some(code), _) => format!("it ended with exit status {code}"),
+            (None, signal) => format!("it ended by signal {}", signal.unwrap_or_default()),
+        },
+    };
+    if !ended.is_empty() {
+        return Err(exchange.trouble(&format!("{ended}{told}")));
+    }
+    if exchange.line.last() == Some(&b'\n') {
+        exchange.line.pop();
+    }
+    match exchange.line.is_empty() || exchange.line.contains(&b'\n') {
+        true => Err(exchange.trouble(&format!("it has to answer with one line{told}"))),
+        false => Ok(exchange),
     }
 }
 
 /// Standard input, with the question in it. Its reader is open, so that no SIGPIPE comes of writing to it.
-fn given(question: &Question<'_>) -> std::io::Result<OwnedFd> {
-    let line = question.line().ok_or_else(|| std::io::Error::other("the question is too long"))?;
-    debug_assert!(line.len() <= QUESTION_BYTES_MOST);
-    let (reader, writer) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
+fn given(line: &[u8]) -> std::io::Result<OwnedFd> {
+    let (reader, writer) = pipe()?;
     let mut writer = File::from(writer);
     // A user with very many pipes has small ones (pipe(7)): an error then, no waiting.
     nonblocking(&writer)?;
-    writer.write_all(&line)?;
+    writer.write_all(line)?;
     Ok(reader)
 }
 
-fn start(plugin: &Plugin, stdin: OwnedFd) -> std::io::Result<Child> {
-    Command::new(plugin.file())
-        .env_clear()
-        .env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin")
-        .env("LANG", "C")
-        .current_dir("/")
-        .process_group(0)
-        .stdin(Stdio::from(stdin))
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
+/// A pipe that is none of the standard streams, also where the host has closed those.
+fn pipe() -> std::io::Result<(OwnedFd, OwnedFd)> {
+    let (reader, writer) = pipe_with(PipeFlags::CLOEXEC)?;
+    Ok((fcntl_dupfd_cloexec(reader, FIRST_FREE)?, fcntl_dupfd_cloexec(writer, FIRST_FREE)?))
+}
+
+/// The program in a process group of its own, with the three streams and no other descriptor, signal handling as at first,
+/// and next to no environment.
+fn start(plugin: &Plugin, streams: [&OwnedFd; 3]) -> std::io::Result<Pid> {
+    let program = CString::new(plugin.file().as_os_str().as_bytes())?;
+    let mut actions = PosixSpawnFileActions::init()?;
+    for (stream, number) in streams.into_iter().zip(0..) {
+        actions.add_dup2(stream.as_raw_fd(), number)?;
+    }
+    // Those that the host leaves open across exec(2). One that another thread opens just now may get through.
+    for entry in std::fs::read_dir("/proc/self/fd").into_iter().flatten().flatten() {
+        let number = entry.file_name().to_str().and_then(|name| name.parse().ok());
+        if let Some(number) = number.filter(|number| *number >= FIRST_FREE) {
+            actions.add_close(number)?;
+        }
+    }
+    let mut attributes = PosixSpawnAttr::init()?;
+    attributes.set_flags(
+        PosixSpawnFlags::POSIX_SPAWN_SETPGROUP
+            | PosixSpawnFlags::POSIX_SPAWN_SETSIGDEF
+            | PosixSpawnFlags::POSIX_SPAWN_SETSIGMASK,
+    )?;
+    attributes.set_pgroup(nix::unistd::Pid::from_raw(0))?;
+    let mut usual = SigSet::all();
+    usual.remove(Number::SIGKILL);
+    usual.remove(Number::SIGSTOP);
+    attributes.set_sigdefault(&usual)?;
+    attributes.set_sigmask(&SigSet::empty())?;
+    let environment = [c"PATH=/usr/sbin:/usr/bin:/sbin:/bin", c"LANG=C"];
+    let started = posix_spawn(
+        program.as_c_str(),
+        &actions,
+        &attributes,
+        &[program.as_c_str()],
+        &environment,
+    )?;
+    Pid::from_raw(started.as_raw()).ok_or_else(|| ErrorKind::NotFound.into())
 }
 
 fn nonblocking(file: impl AsFd) -> std::io::Result<()> {
@@ -119,8 +151,9 @@ enum Stop {
     Io(std::io::Error),
 }
 
-/// What a program writes until it has ended.
+/// A program, and what it writes until it has ended.
 struct Run {
+    pid: Pid,
     stdout: Option<File>,
     stderr: Option<File>,
     /// Readable when the program has ended, whoever reaps it.
@@ -130,17 +163,20 @@ struct Run {
 }
 
 impl Run {
-    fn new(child: &mut Child) -> std::io::Result<Self> {
-        let stdout = child.stdout.take().map(|pipe| File::from(OwnedFd::from(pipe)));
-        let stderr = child.stderr.take().map(|pipe| File::from(OwnedFd::from(pipe)));
-        for file in [&stdout, &stderr].into_iter().flatten() {
+    fn start(plugin: &Plugin, line: &[u8]) -> std::io::Result<Self> {
+        let stdin = given(line)?;
+        let ((stdout, to_stdout), (stderr, to_stderr)) = (pipe()?, pipe()?);
+        let answer = Zeroizing::new(Vec::with_capacity(ANSWER_BYTES_MOST + READ_BYTES));
+        for file in [&stdout, &stderr] {
             nonblocking(file)?;
         }
+        let pid = start(plugin, [&stdin, &to_stdout, &to_stderr])?;
         Ok(Self {
-            stdout,
-            stderr,
-            process: pidfd_open(Pid::from_child(child), PidfdFlags::empty()).ok(),
-            answer: Zeroizing::new(Vec::with_capacity(ANSWER_BYTES_MOST + READ_BYTES)),
+            pid,
+            stdout: Some(stdout.into()),
+            stderr: Some(stderr.into()),
+            process: pidfd_open(pid, PidfdFlags::empty()).ok(),
+            answer,
             complaint: Complaint::default(),
         })
     }
@@ -184,6 +220,29 @@ impl Run {
         Ok(self.process.is_some() && first)
     }
 
+    /// Ends the program with what it started, and reaps it; none if somebody else did, or it does not go.
+    fn end(&mut self, is_stopped: bool) -> Option<WaitStatus> {
+        // Without a descriptor of it, it may still be on its way to its end.
+        let mut status = if is_stopped || self.process.is_some() { None } else { self.reap() };
+        // The group keeps its number while anything of it is there, and the program does until it is reaped.
+        let _ = kill_process_group(self.pid, Signal::KILL);
+        if status.is_none() {
+            status = self.reap();
+        }
+        status
+    }
+
+    /// Its status within 1 s; none for one that somebody else reaped (ECHILD).
+    fn reap(&self) -> Option<WaitStatus> {
+        let until = Instant::now() + GONE;
+        loop {
+            match waitpid(Some(self.pid), WaitOptions::NOHANG) {
+                Ok(None) | Err(Errno::INTR) if Instant::now() < until => std::thread::sleep(LOOK),
+                found => return found.ok().flatten().map(|(_, status)| status),
+            }
+        }
+    }
+
     fn take_what_is_there(&mut self) -> std::result::Result<(), Stop> {
         let mut part = Zeroizing::new([0; READ_BYTES]);
         while let Some(bytes) = read(&mut self.stdout, &mut part[..])? {
@@ -215,29 +274,6 @@ fn read(file: &mut Option<File>, to: &mut [u8]) -> std::result::Result<Option<us
             Err(error) if error.kind() == ErrorKind::WouldBlock => Ok(None),
             Err(error) => Err(Stop::Io(error)),
         };
-    }
-}
-
-/// Ends the program with what it started, and reaps it; none if somebody else did, or it does not go.
-fn end(child: &mut Child, is_over: bool) -> Option<ExitStatus> {
-    // Without a descriptor of it, it may still be on its way to its end.
-    let mut status = if is_over { None } else { wait(child) };
-    // The group keeps its number while anything of it is there, and the program does until it is reaped.
-    let _ = kill_process_group(Pid::from_child(child), Signal::KILL);
-    if status.is_none() {
-        status = wait(child);
-    }
-    status
-}
-
-/// Its status within 1 s; none for one that somebody else reaped (ECHILD).
-fn wait(child: &mut Child) -> Option<ExitStatus> {
-    let until = Instant::now() + GONE;
-    loop {
-        match child.try_wait() {
-            Ok(None) if Instant::now() < until => std::thread::sleep(LOOK),
-            found => return found.ok().flatten(),
-        }
     }
 }
 

@@ -7,9 +7,7 @@ use pellucid::error::Error;
 use serde::{Deserialize, Serialize};
 use zeroize::Zeroizing;
 
-use crate::wire::{
-    decoded, encoded, line, Operation, ANSWER_BYTES_MOST, QUESTION_BYTES_MOST, VERSION,
-};
+use crate::wire::{decoded, encoded, Operation, ANSWER_BYTES_MOST, QUESTION_BYTES_MOST, VERSION};
 use crate::{check_key, Secret, BYTES_MOST, SECRET_BYTES_MOST};
 
 /// What a plugin is asked.
@@ -151,6 +149,7 @@ impl Serialize for SecretText {
 pub fn serve(answer: impl FnOnce(Request) -> Result<Reply, Refusal>) -> ExitCode {
     // What a kernel does not have is no reason to answer nothing.
     let _ = rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable);
+    let _ = std::env::set_current_dir("/");
     let none = rustix::process::Rlimit { current: Some(0), maximum: Some(0) };
     let _ = rustix::process::setrlimit(rustix::process::Resource::Core, none);
     let Some(question) = read_line() else { return failed("no question on standard input") };
@@ -172,6 +171,17 @@ pub fn serve(answer: impl FnOnce(Request) -> Result<Reply, Refusal>) -> ExitCode
         Ok(()) => ExitCode::SUCCESS,
         Err(_) => ExitCode::FAILURE,
     }
+}
+
+/// One line of JSON in a buffer that does not move; none if it is longer.
+fn line(value: &impl Serialize, most: usize) -> Option<Secret> {
+    let mut buffer = Zeroizing::new(vec![0; most]);
+    let mut cursor = std::io::Cursor::new(&mut buffer[..most - 1]);
+    serde_json::to_writer(&mut cursor, value).ok()?;
+    let length = cursor.position() as usize;
+    buffer[length] = b'\n';
+    buffer.truncate(length + 1);
+    Some(buffer)
 }
 
 fn failed(told: &str) -> ExitCode {

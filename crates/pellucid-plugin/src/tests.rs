@@ -1,5 +1,7 @@
 //! A plugin that does anything but answer costs an error that names it, within its time, and nothing else.
 
+use std::fs::File;
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::PermissionsExt;
 use std::time::{Duration, Instant};
 
@@ -51,13 +53,13 @@ fn what_is_no_answer_is_an_error() {
         (r#"echo "{\"v\":1,\"id\":\"$id\"}""#, "lacks the bytes"),
         (r#"echo "{\"v\":1,\"id\":\"$id\",\"secret\":\"\"}""#, "lacks the bytes"),
         (r#"echo "{\"v\":1,\"id\":\"$id\",\"secret\":\"AQI\"}""#, "lacks the bytes"),
-        (r#"echo "{\"v\":1,\"id\":\"$id\",\"secret\":7}""#, "no line of JSON"),
+        (r#"echo "{\"v\":1,\"id\":\"$id\",\"secret\":7}""#, "lacks the bytes"),
         (r#"echo "{\"v\":1,\"id\":\"$id\",\"plaintext\":\"AQID\"}""#, "lacks the bytes"),
         (r#"printf "{\"v\":1,\"id\":\"$id\",\"secret\":\"%02000d\"}" 0"#, "lacks the bytes"),
-        (r#"printf '\xff\n'"#, "UTF-8"),
-        (r#"echo "{\"v\":1,\"id\":\"$id\",\"secret\":\"AQID\"}"; exit 3"#, "exit status: 3"),
+        (r#"printf '\xff\n'"#, "no line of JSON"),
+        (r#"echo "{\"v\":1,\"id\":\"$id\",\"secret\":\"AQID\"}"; exit 3"#, "exit status 3"),
         ("echo first >&2; printf 'the \\033[2Jlast\\n' >&2; exit 1", "the \\x1b[2Jlast"),
-        ("kill -9 $$", "signal: 9"),
+        ("kill -9 $$", "signal 9"),
         ("exec yes", "more than an answer"),
         ("yes >&2", "more than an answer"),
     ] {
@@ -105,10 +107,19 @@ fn a_child_that_keeps_standard_output_open_delays_nothing() {
 }
 
 #[test]
-fn it_gets_no_environment_and_no_directory_of_the_host() {
+fn it_gets_no_environment_and_no_descriptor_of_the_host() {
     std::env::set_var("PELLUCID_PLUGIN_TEST_SECRET", "do not tell");
-    let text = told("pwd >&2; exit 1");
-    assert!(text.contains("it says: /)"), "{text}");
+    // One that the host leaves open across exec(2).
+    let left = rustix::io::fcntl_dupfd_cloexec(File::open("/dev/null").unwrap(), 77).unwrap();
+    rustix::io::fcntl_setfd(&left, rustix::io::FdFlags::empty()).unwrap();
+    let number = left.as_raw_fd();
+    let text =
+        told(&format!("[ -e /proc/$$/fd/{number} ] && echo open >&2 || echo closed >&2; exit 1"));
+    assert!(text.contains("it says: closed)"), "{text}");
+    let mut bare = std::process::Command::new("/bin/sh");
+    bare.arg("-c").arg(format!("[ -e /proc/$$/fd/{number} ]"));
+    assert!(bare.status().unwrap().success(), "it would be there");
+    drop(left);
     let text = told("env | grep -v -e ^PWD= -e ^SHLVL= -e ^_= | sort | tr '\\n' ' ' >&2; exit 1");
     assert!(text.contains("it says: LANG=C PATH=/usr/sbin:/usr/bin:/sbin:/bin)"), "{text}");
 }

@@ -1,13 +1,12 @@
 //! The two lines of the protocol: a question, and its answer (docs/design/plugins.md).
 
-use std::borrow::Cow;
-
-use base64::engine::general_purpose::STANDARD;
-use base64::Engine;
+use base64ct::{Base64, Encoding};
 use pellucid::error::{Error, Result, Subject};
 use pellucid::secret::fill_random;
+use pellucid::shown::printable;
 use serde::{Deserialize, Serialize};
-use zeroize::Zeroizing;
+use serde_json::{Map, Value};
+use zeroize::{Zeroize, Zeroizing};
 
 use crate::{Plugin, Secret, BYTES_MOST};
 
@@ -41,6 +40,20 @@ pub enum Operation {
 }
 
 impl Operation {
+    const ALL: [Self; 7] = [
+        Self::Describe,
+        Self::Wrap,
+        Self::Unwrap,
+        Self::Public,
+        Self::Decrypt,
+        Self::Sign,
+        Self::Create,
+    ];
+
+    fn of(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|one| one.name() == name)
+    }
+
     /// As the protocol has it.
     pub fn name(self) -> &'static str {
         match self {
@@ -80,80 +93,52 @@ pub(crate) enum Field {
     Signature,
 }
 
-type Text = Zeroizing<String>;
-
-/// A question, as it is written.
-#[derive(Serialize)]
-pub(crate) struct Question<'a> {
-    v: u8,
-    id: String,
-    op: Operation,
-    #[serde(skip_serializing_if = "str::is_empty")]
-    key: &'a str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    mechanism: Option<&'static str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) bits: Option<u32>,
-    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "shown")]
-    secret: Option<Text>,
-    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "shown")]
-    context: Option<Text>,
-    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "shown")]
-    wrapped: Option<Text>,
-    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "shown")]
-    label: Option<Text>,
-    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "shown")]
-    ciphertext: Option<Text>,
-    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "shown")]
-    message: Option<Text>,
+impl Field {
+    fn name(self) -> &'static str {
+        match self {
+            Field::Secret => "secret",
+            Field::Context => "context",
+            Field::Wrapped => "wrapped",
+            Field::Spki => "spki",
+            Field::Label => "label",
+            Field::Ciphertext => "ciphertext",
+            Field::Plaintext => "plaintext",
+            Field::Message => "message",
+            Field::Signature => "signature",
+        }
+    }
 }
 
-fn shown<S: serde::Serializer>(text: &Option<Text>, to: S) -> std::result::Result<S::Ok, S::Error> {
-    to.serialize_str(text.as_ref().map_or("", |text| text.as_str()))
+/// A question, written field by field into a buffer that does not move.
+pub(crate) struct Question<'a> {
+    op: Operation,
+    key: &'a str,
+    id: String,
+    text: Zeroizing<String>,
 }
 
 impl<'a> Question<'a> {
     pub(crate) fn new(op: Operation, key: &'a str) -> Self {
-        let mechanism = match op {
-            Operation::Decrypt => Some("oaep-sha256"),
-            Operation::Sign => Some("pss-sha256"),
-            _ => None,
-        };
-        Self {
-            v: VERSION,
-            id: String::new(),
-            op,
-            key,
-            mechanism,
-            bits: None,
-            secret: None,
-            context: None,
-            wrapped: None,
-            label: None,
-            ciphertext: None,
-            message: None,
-        }
-        .with_id()
-    }
-
-    fn with_id(mut self) -> Self {
         let mut bytes = [0; 8];
         // Without randomness it is the same each time, and nothing else works either.
         let _ = fill_random(&mut bytes);
-        self.id = format!("{:016x}", u64::from_be_bytes(bytes));
-        self
-    }
-
-    pub(crate) fn id(&self) -> &str {
-        &self.id
-    }
-
-    pub(crate) fn key(&self) -> &str {
-        self.key
-    }
-
-    pub(crate) fn op(&self) -> Operation {
-        self.op
+        let id = format!("{:016x}", u64::from_be_bytes(bytes));
+        let mut text = Zeroizing::new(String::with_capacity(QUESTION_BYTES_MOST));
+        text.push_str("{\"v\":1,\"id\":\"");
+        text.push_str(&id);
+        text.push_str("\",\"op\":\"");
+        text.push_str(op.name());
+        text.push('"');
+        if !key.is_empty() {
+            text.push_str(",\"key\":");
+            text.push_str(&Value::from(key).to_string());
+        }
+        text.push_str(match op {
+            Operation::Decrypt => ",\"mechanism\":\"oaep-sha256\"",
+            Operation::Sign => ",\"mechanism\":\"pss-sha256\"",
+            _ => "",
+        });
+        Self { op, key, id, text }
     }
 
     pub(crate) fn put(&mut self, field: Field, bytes: &[u8], most: usize) -> Result<()> {
@@ -162,41 +147,46 @@ impl<'a> Question<'a> {
                 format!("{} bytes are more than the {most} that a plugin is given", bytes.len());
             return Err(Error::limit(Subject::Option("--plugin".into()), told));
         }
-        let text = Some(encoded(bytes));
-        match field {
-            Field::Secret => self.secret = text,
-            Field::Context => self.context = text,
-            Field::Wrapped => self.wrapped = text,
-            Field::Label => self.label = text,
-            Field::Ciphertext => self.ciphertext = text,
-            Field::Message => self.message = text,
-            // Only answers have them.
-            Field::Spki | Field::Plaintext | Field::Signature => {}
+        for part in [",\"", field.name(), "\":\"", &encoded(bytes), "\""] {
+            self.text.push_str(part);
         }
         Ok(())
     }
 
-    /// The line, with its end.
-    pub(crate) fn line(&self) -> Option<Secret> {
-        line(self, QUESTION_BYTES_MOST)
+    pub(crate) fn put_bits(&mut self, bits: u32) {
+        self.text.push_str(",\"bits\":");
+        self.text.push_str(&bits.to_string());
+    }
+
+    /// The line, with its end; none if it is too long.
+    pub(crate) fn line(mut self) -> (Asked<'a>, Option<Zeroizing<String>>) {
+        self.text.push_str("}\n");
+        let line = (self.text.len() <= QUESTION_BYTES_MOST).then_some(self.text);
+        (Asked { op: self.op, key: self.key, id: self.id }, line)
     }
 }
 
-/// One line of JSON in a buffer that does not move; none if it is longer.
-pub(crate) fn line(value: &impl Serialize, most: usize) -> Option<Secret> {
-    let mut buffer = Zeroizing::new(vec![0; most]);
-    let mut cursor = std::io::Cursor::new(&mut buffer[..most - 1]);
-    serde_json::to_writer(&mut cursor, value).ok()?;
-    let length = cursor.position() as usize;
-    buffer[length] = b'\n';
-    buffer.truncate(length + 1);
-    Some(buffer)
+/// What an answer is held to.
+pub(crate) struct Asked<'a> {
+    op: Operation,
+    key: &'a str,
+    id: String,
+}
+
+impl Asked<'_> {
+    /// Which key it was asked about, as the beginning of a text.
+    pub(crate) fn about(&self) -> String {
+        match self.key {
+            "" => format!("{}: ", self.op.name()),
+            key => format!("{} with the key `{}`: ", self.op.name(), printable(key)),
+        }
+    }
 }
 
 /// Base64 in a buffer that does not move.
-pub(crate) fn encoded(bytes: &[u8]) -> Text {
+pub(crate) fn encoded(bytes: &[u8]) -> Zeroizing<String> {
     let mut text = vec![0; bytes.len().div_ceil(3) * 4];
-    let _ = STANDARD.encode_slice(bytes, &mut text);
+    let _ = Base64::encode(bytes, &mut text);
     Zeroizing::new(String::from_utf8(text).unwrap_or_default())
 }
 
@@ -206,65 +196,52 @@ pub(crate) fn decoded(text: &str, most: usize, may_be_empty: bool) -> Option<Sec
         return None;
     }
     let mut bytes = Zeroizing::new(vec![0; text.len() / 4 * 3 + 3]);
-    let length = STANDARD.decode_slice(text, &mut bytes).ok()?;
+    let length = Base64::decode(text, &mut bytes).ok()?.len();
     bytes.truncate(length);
     (length <= most && (may_be_empty || length > 0)).then_some(bytes)
 }
 
-/// An answer, whose fields lie in the line itself.
-#[derive(Deserialize)]
-struct Answer<'a> {
-    v: u8,
-    #[serde(borrow)]
-    id: Cow<'a, str>,
-    #[serde(borrow)]
-    error: Option<Told<'a>>,
-    #[serde(borrow)]
-    name: Option<Cow<'a, str>>,
-    #[serde(borrow)]
-    version: Option<Cow<'a, str>>,
-    #[serde(borrow)]
-    can: Option<Vec<Cow<'a, str>>>,
-    // As references, so that no copy of a secret is made: base64 has nothing to escape.
-    wrapped: Option<&'a str>,
-    secret: Option<&'a str>,
-    spki: Option<&'a str>,
-    plaintext: Option<&'a str>,
-    signature: Option<&'a str>,
+/// An answer, whose texts are wiped when it is dropped.
+struct Answer(Map<String, Value>);
+
+impl Drop for Answer {
+    fn drop(&mut self) {
+        for value in self.0.values_mut() {
+            if let Value::String(text) = value {
+                text.zeroize();
+            }
+        }
+    }
 }
 
-#[derive(Deserialize)]
-struct Told<'a> {
-    #[serde(borrow)]
-    kind: Cow<'a, str>,
-    #[serde(borrow)]
-    text: Cow<'a, str>,
+impl Answer {
+    fn text(&self, name: &str) -> Option<&str> {
+        self.0.get(name)?.as_str()
+    }
 }
 
 /// A line that a plugin answered a question with.
 pub(crate) struct Exchange<'a> {
     pub(crate) plugin: &'a Plugin,
-    pub(crate) question: &'a Question<'a>,
+    pub(crate) asked: Asked<'a>,
     pub(crate) line: Secret,
 }
 
 impl Exchange<'_> {
-    fn answer(&self) -> Result<Answer<'_>> {
+    fn answer(&self) -> Result<Answer> {
         let trouble = |cause: &str| Err(self.trouble(cause));
-        let Ok(text) = std::str::from_utf8(&self.line) else {
-            return trouble("its answer is not UTF-8");
-        };
         // Without serde's own words, which quote the line.
-        let Ok(answer) = serde_json::from_str::<Answer<'_>>(text) else {
+        let Ok(Value::Object(fields)) = serde_json::from_slice(&self.line) else {
             return trouble("its answer is no line of JSON as the protocol has it");
         };
-        if answer.v != VERSION {
+        let answer = Answer(fields);
+        if answer.0.get("v").and_then(Value::as_u64) != Some(u64::from(VERSION)) {
             return trouble("its answer is of another version of the protocol");
         }
-        if answer.id != self.question.id() {
+        if answer.text("id") != Some(&self.asked.id) {
             return trouble("it answers another question than it was asked");
         }
-        match &answer.error {
+        match answer.0.get("error") {
             Some(told) => Err(self.refused(told)),
             None => Ok(answer),
         }
@@ -273,14 +250,7 @@ impl Exchange<'_> {
     /// The bytes of a field.
     pub(crate) fn take(&self, field: Field, most: usize) -> Result<Secret> {
         let answer = self.answer()?;
-        let text = match field {
-            Field::Wrapped => answer.wrapped,
-            Field::Secret => answer.secret,
-            Field::Spki => answer.spki,
-            Field::Plaintext => answer.plaintext,
-            Field::Signature => answer.signature,
-            _ => None,
-        };
+        let text = answer.text(field.name());
         let bytes = text.and_then(|text| decoded(text, most.min(BYTES_MOST), false));
         bytes.ok_or_else(|| {
             self.trouble("its answer lacks the bytes that were asked for, or has others")
@@ -290,27 +260,25 @@ impl Exchange<'_> {
     /// What it says of itself.
     pub(crate) fn description(&self) -> Result<Description> {
         let answer = self.answer()?;
-        let short = |text: &Cow<'_, str>| shortened(text);
-        let (Some(name), Some(version), Some(can)) = (answer.name, answer.version, answer.can)
+        let can = answer.0.get("can").and_then(Value::as_array);
+        let (Some(name), Some(version), Some(can)) =
+            (answer.text("name"), answer.text("version"), can)
         else {
             return Err(self.trouble("its answer lacks `name`, `version` or `can`"));
         };
-        // What a later version of the protocol adds is not asked for.
-        let known = |name: &Cow<'_, str>| {
-            let quoted = format!("\"{name}\"");
-            serde_json::from_str::<Operation>(&quoted).ok()
-        };
         Ok(Description {
-            name: short(&name),
-            version: short(&version),
-            can: can.iter().filter_map(known).collect(),
+            name: shortened(name),
+            version: shortened(version),
+            // What a later version of the protocol adds is not asked for.
+            can: can.iter().filter_map(|one| Operation::of(one.as_str()?)).collect(),
         })
     }
 
-    fn refused(&self, told: &Told<'_>) -> Error {
+    fn refused(&self, told: &Value) -> Error {
+        let text = |name: &str| told.get(name).and_then(Value::as_str).unwrap_or_default();
         let subject = self.plugin.subject();
-        let cause = format!("{}{}", self.about(), shortened(&told.text));
-        match &*told.kind {
+        let cause = format!("{}{}", self.asked.about(), shortened(text("text")));
+        match text("kind") {
             "missing-key" => self.plugin.missing(cause),
             "misuse" => Error::misuse(subject, cause),
             "unauthentic" => Error::unauthentic(subject, cause),
@@ -319,21 +287,7 @@ impl Exchange<'_> {
     }
 
     pub(crate) fn trouble(&self, cause: &str) -> Error {
-        self.plugin.trouble(format!("{}{cause}", self.about()))
-    }
-
-    fn about(&self) -> String {
-        about(self.question)
-    }
-}
-
-/// Which key it was asked about, as the beginning of a text.
-pub(crate) fn about(question: &Question<'_>) -> String {
-    match question.key() {
-        "" => format!("{}: ", question.op().name()),
-        key => {
-            format!("{} with the key `{}`: ", question.op().name(), pellucid::shown::printable(key))
-        }
+        self.plugin.trouble(format!("{}{cause}", self.asked.about()))
     }
 }
 
@@ -343,5 +297,5 @@ pub(crate) fn shortened(text: &str) -> String {
     while !text.is_char_boundary(end) {
         end -= 1;
     }
-    pellucid::shown::printable(text[..end].trim()).into_owned()
+    printable(text[..end].trim()).into_owned()
 }

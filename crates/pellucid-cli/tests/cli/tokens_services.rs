@@ -167,5 +167,5 @@ fn a_key_of_vaults_transit() {
     refused("the server does not answer");
     // Nothing of this place is the plugin's to decide by.
     script(&place, "vault", "exit 1");
-    refused("exit status: 1");
+    refused("exit status 1");
 }
