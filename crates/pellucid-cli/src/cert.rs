@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
-use pellucid::certificate::{CertificateRequest, PublicCertificate, VALID_DAYS_DEFAULT};
+use pellucid::certificate::{CertificateRequest, KeyPlace, PublicCertificate, VALID_DAYS_DEFAULT};
 use pellucid::hash::hex;
 use pellucid::message;
 use pellucid::shown::Shown;
@@ -13,6 +13,7 @@ use pellucid_backup::history::{History, KnownSet};
 use pellucid_engine::inspect::{inspect, Kind};
 use pellucid_exchange::{import, FILE_BYTES_MOST};
 use pellucid_keyring::{Damaged, Keyring, Stored};
+use pellucid_plugin::Plugin;
 
 use crate::init::say_made;
 use crate::keys::passphrase;
@@ -69,6 +70,16 @@ struct CreateArgs {
     /// Size of its RSA key in bits
     #[arg(long, default_value_t = 3072, value_parser = clap::value_parser!(u16).range(2048..=4096))]
     bits: u16,
+    /// Take a key whose private half never leaves a token or a key service, without a certificate around it: the name of the
+    /// plugin that asks for it (`pellucid plugin list`)
+    #[arg(long, value_name = "NAME", requires = "key", conflicts_with_all = ["subject", "start", "expiry"])]
+    plugin: Option<String>,
+    /// With `--plugin`: which key, as the plugin names keys
+    #[arg(long, value_name = "KEY", requires = "plugin")]
+    key: Option<String>,
+    /// With `--plugin`: have the key made there, of `--bits`
+    #[arg(long, requires = "plugin")]
+    new_key: bool,
 }
 
 #[derive(Debug, Args)]
@@ -133,6 +144,9 @@ pub fn run(args: &CertArgs, output: &Output) -> Result<ExitCode, Failure> {
 fn create(home: &Path, args: &CreateArgs, output: &Output) -> Result<(), Failure> {
     let (keyring, made) = Keyring::open_or_create(home)?;
     say_made(&made, output);
+    if let (Some(plugin), Some(key)) = (&args.plugin, &args.key) {
+        return create_elsewhere(&keyring, args, (plugin, key), output);
+    }
     let subject = args.subject.as_deref().unwrap_or(&args.name);
     let mut request = CertificateRequest::new(subject, VALID_DAYS_DEFAULT);
     request.rsa_bits = usize::from(args.bits);
@@ -148,6 +162,31 @@ fn create(home: &Path, args: &CreateArgs, output: &Output) -> Result<(), Failure
     warn_about_validity(certificate.public(), output);
     show(&Stored::Whole(certificate), output);
     output.message(&message::NOT_BACKED_UP);
+    Ok(())
+}
+
+fn create_elsewhere(
+    keyring: &Keyring,
+    args: &CreateArgs,
+    (plugin, key): (&str, &str),
+    output: &Output,
+) -> Result<(), Failure> {
+    let place = KeyPlace::new(plugin, key)?;
+    // Before a key is made that nobody would know of.
+    if keyring.stored_certificate(&args.name).is_ok() {
+        return Err(Error::message(message::CERTIFICATE_EXISTS, &args.name).into());
+    }
+    let found = Plugin::find(plugin)?;
+    let public_key = match args.new_key {
+        true => found.create(key, args.bits.into())?,
+        false => found.public(key)?,
+    };
+    let certificate = keyring.add_provider_key(&args.name, &public_key, place)?;
+    // A key that only says its public half protects nothing.
+    certificate.check_pair().inspect_err(|_| drop(keyring.drop_certificate(&args.name)))?;
+    show(&Stored::Whole(certificate), output);
+    output
+        .line("Databases and backups under it open where that key can be asked, and nowhere else.");
     Ok(())
 }
 
@@ -193,7 +232,7 @@ fn list(keyring: &Keyring, output: &Output) -> Result<(), Failure> {
 }
 
 fn backed_up(stored: &Stored) -> String {
-    match (stored.has_private_key(), stored.backed_up()) {
+    match (stored.has_private_key() && stored.place().is_none(), stored.backed_up()) {
         (false, _) => String::new(),
         (true, Some(at)) => date(at),
         (true, None) => "NEVER".to_owned(),
@@ -208,7 +247,7 @@ fn show(stored: &Stored, output: &Output) {
         ("subject", public.subject().shown().to_string()),
         ("key", format!("RSA-{}", public.rsa_bits())),
         ("valid", format!("{} to {}", date(public.validity().0), date(public.validity().1))),
-        ("private key", if stored.has_private_key() { "in the keyring" } else { "no" }.to_owned()),
+        ("private key", private_key(stored)),
         ("backed up", backed_up(stored)),
         ("SHA-256 thumbprint", hex(public.thumbprint())),
         ("SHA-1 thumbprint", hex(&public.sha1_thumbprint())),
@@ -220,12 +259,22 @@ fn show(stored: &Stored, output: &Output) {
     output.facts(&facts(stored));
 }
 
+fn private_key(stored: &Stored) -> String {
+    match stored.place() {
+        Some(place) => place.to_string(),
+        None if stored.has_private_key() => "in the keyring".to_owned(),
+        None => "no".to_owned(),
+    }
+}
+
 fn facts(stored: &Stored) -> serde_json::Value {
     let public = stored.public();
     serde_json::json!({
         "name": public.name(), "subject": public.subject(), "rsa_bits": public.rsa_bits(),
         "valid_from": date(public.validity().0), "valid_to": date(public.validity().1),
         "private_key": stored.has_private_key(),
+        "provider": stored.place().map(|place| place.provider()),
+        "provider_key": stored.place().map(|place| place.key()),
         "backed_up": stored.backed_up().map(date),
         "thumbprint_sha256": hex(public.thumbprint()),
         "thumbprint_sha1": hex(&public.sha1_thumbprint()),

@@ -303,7 +303,7 @@ fn warn_about_backup(protections: &[Protection], output: &Output) -> Result<(), 
         let Protection::Certificate(name) = protection else { continue };
         let keyring = Keyring::open(&Keyring::locate()?)?;
         let name = name.as_deref().unwrap_or(pellucid_keyring::DEFAULT_CERTIFICATE);
-        if keyring.certificate(name)?.backed_up().is_none() {
+        if keyring.certificate(name)?.needs_backup() {
             output.message(&message::NOT_BACKED_UP);
             output.line(format!(
                 "To back it up: pellucid cert export {name} --cert-file {name}.pem --key-file \

@@ -89,7 +89,7 @@ fn export(home: &Path, args: &ExportArgs, output: &Output) -> Result<(), Failure
             Stored::Whole(certificate) => {
                 let carried =
                     keyring.export_instance(&args.to, &Wrapping::Certificate(&certificate))?;
-                if certificate.backed_up().is_none() {
+                if certificate.needs_backup() {
                     output.warning(format_args!(
                         "this bundle is no backup: the private key that opens it, of certificate `{name}`, has not been \
                          backed up and is in it; `pellucid cert export {name}` backs it up, or use `--password-file`"

@@ -228,7 +228,8 @@ fn certificate_facts(stored: &Stored) -> CertificateFacts {
     CertificateFacts {
         name: stored.public().name().to_owned(),
         validity: stored.public().validity(),
-        has_private_key: stored.has_private_key(),
+        // One that is elsewhere is not this keyring's to back up.
+        has_private_key: stored.has_private_key() && stored.place().is_none(),
         backed_up: stored.backed_up().and_then(|at| i64::try_from(at).ok()),
     }
 }

@@ -1,15 +1,17 @@
 //! The certificates of a keyring: made, imported, looked up, exported, dropped.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use zeroize::Zeroizing;
 
+use super::provider_key::{Pin, ProviderKey};
 use super::sealed_file::{
     check_new, may_replace, sync_parent, write_all_new, write_new, Kind, SealedFile,
 };
 use super::{found, instance, Action, Event, Found, Keyring, DEFAULT_CERTIFICATE};
 use pellucid::certificate::{
-    Certificate, CertificateRequest, PublicCertificate, VALID_DAYS_DEFAULT,
+    Certificate, CertificateRequest, KeyPlace, PublicCertificate, VALID_DAYS_DEFAULT,
 };
 use pellucid::error::{Error, Result, Subject};
 use pellucid::message;
@@ -245,11 +247,43 @@ impl Keyring {
     fn read_certificate(&self, name: &str) -> Result<Option<Stored>> {
         let file = self.certificate_file(name);
         let Some(bytes) = self.read(&file)? else { return Ok(None) };
-        decode(name, &bytes)
+        decode_with(name, &bytes, |place| self.pin_of(name, place))
             .ok_or_else(|| {
                 Error::corrupt(Subject::File(file.path().to_owned()), "its fields do not fit")
             })?
             .map(Some)
+    }
+
+    /// Takes in a key whose private half `place` has.
+    ///
+    /// # Errors
+    /// Message 15232 if the name is taken; [`Error::Unsupported`] for a public key that is no RSA key of 2048 to 4096 bits.
+    pub fn add_provider_key(
+        &self,
+        name: &str,
+        public_key: &[u8],
+        place: KeyPlace,
+    ) -> Result<Certificate> {
+        check_name(name)?;
+        let key = Arc::new(ProviderKey::new(place, Pin::None));
+        let certificate = Certificate::elsewhere(name, public_key, key)?;
+        self.add(name, &Stored::Whole(certificate.clone()), Action::Created)?;
+        Ok(certificate)
+    }
+
+    /// What the provider of the key `name` wants before it answers.
+    fn pin_of(&self, name: &str, place: &KeyPlace) -> Pin {
+        let providers = match self.providers() {
+            Ok(providers) => providers,
+            Err(error) => return Pin::Refused(error),
+        };
+        let Some(provider) = providers.provider_of_key(name) else { return Pin::None };
+        if !provider.is_enabled || provider.plugin != place.provider() {
+            return Pin::Refused(Error::message(message::PROVIDER_DISABLED, &provider.name));
+        }
+        let login = providers.login_of_key(name);
+        let credential = login.and_then(|login| providers.credential_of(login, &provider.name));
+        credential.map_or(Pin::None, |credential| Pin::Known(credential.secret.clone()))
     }
 
     pub(super) fn certificate_file(&self, name: &str) -> SealedFile {
@@ -304,7 +338,15 @@ impl Stored {
         }
     }
 
-    /// Whether the keyring has its private key.
+    /// Where its private key is, if that is not in the keyring.
+    pub fn place(&self) -> Option<&KeyPlace> {
+        match self {
+            Stored::Whole(certificate) => certificate.place(),
+            Stored::Public(_) => None,
+        }
+    }
+
+    /// Whether the keyring has its private key, or knows where it is.
     pub fn has_private_key(&self) -> bool {
         matches!(self, Stored::Whole(_))
     }
@@ -328,11 +370,22 @@ pub(super) fn check_name(name: &str) -> Result<()> {
     ))
 }
 
-/// `[backed up 8][DER length 4][DER][PKCS#8]`; no PKCS#8 for one without its private key.
+/// Begins what says where a private key is. PKCS#8 begins with 0x30.
+const ELSEWHERE: u8 = 1;
+
+/// `[backed up 8][DER length 4][DER][PKCS#8]`; no PKCS#8 for one without its private key, and for one whose private key is elsewhere
+/// `[1][place]` in its stead, and the public key as DER.
 pub(super) fn encode(stored: &Stored) -> Zeroizing<Vec<u8>> {
     let der = stored.public().der();
+    let mut place = vec![ELSEWHERE];
     let key: &[u8] = match stored {
-        Stored::Whole(certificate) => certificate.private_key().unwrap_or_default(),
+        Stored::Whole(certificate) => match certificate.place() {
+            Some(known) => {
+                known.encode(&mut place);
+                &place
+            }
+            None => certificate.private_key().unwrap_or_default(),
+        },
         Stored::Public(_) => &[],
     };
     let mut bytes = Zeroizing::new(Vec::with_capacity(12 + der.len() + key.len()));
@@ -344,11 +397,25 @@ pub(super) fn encode(stored: &Stored) -> Zeroizing<Vec<u8>> {
 }
 
 pub(super) fn decode(name: &str, bytes: &[u8]) -> Option<Result<Stored>> {
+    decode_with(name, bytes, |_| Pin::None)
+}
+
+fn decode_with(
+    name: &str,
+    bytes: &[u8],
+    pin: impl FnOnce(&KeyPlace) -> Pin,
+) -> Option<Result<Stored>> {
     let backed_up = u64::from_be_bytes(*bytes.first_chunk()?);
     let length = u32::from_be_bytes(bytes.get(8..12)?.try_into().ok()?) as usize;
     let (der, key) = bytes.get(12..)?.split_at_checked(length)?;
     if key.is_empty() {
         return Some(PublicCertificate::from_der(name, der).map(Stored::Public));
+    }
+    if let Some((&ELSEWHERE, place)) = key.split_first() {
+        let place = KeyPlace::decode(place)?;
+        let pin = pin(&place);
+        let key = Arc::new(ProviderKey::new(place, pin));
+        return Some(Certificate::elsewhere(name, der, key).map(Stored::Whole));
     }
     let backed_up = (backed_up != 0).then_some(backed_up);
     Some(Certificate::from_parts(name, der, key, backed_up).map(Stored::Whole))

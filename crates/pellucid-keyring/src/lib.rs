@@ -52,6 +52,8 @@ mod pins;
 mod plugin;
 pub mod policy;
 mod provider;
+mod provider_key;
+mod providers;
 mod runs;
 mod sealed_file;
 mod service_key;
@@ -77,6 +79,7 @@ pub use moving::{Carried, Fate};
 pub use password_file::MasterKey;
 pub use pins::Pin;
 pub use provider::{use_provider, ServiceKeyProvider, Source};
+pub use providers::{Credential, Login, OwnedKey, Provider, Providers};
 pub use runs::{ProcessId, Run, Stopped};
 pub use witnesses::Witness;
 

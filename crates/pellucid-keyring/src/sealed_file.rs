@@ -47,6 +47,7 @@ pub(super) enum Kind {
     Retired = 8,
     Check = 9,
     Witness = 10,
+    Providers = 11,
 }
 
 /// A sealed file by path.

@@ -11,7 +11,7 @@ mod uri;
 
 use std::process::ExitCode;
 
-use pellucid_plugin::{Operation, Refusal, Reply, Request, Settings};
+use pellucid_plugin::{Operation, Refusal, Reply, Request, Secret, Settings};
 
 use token::{Token, SETTINGS};
 use uri::Uri;
@@ -20,14 +20,14 @@ fn main() -> ExitCode {
     pellucid_plugin::serve(answer)
 }
 
-fn answer(request: Request) -> Result<Reply, Refusal> {
+fn answer(request: Request, pin: Option<Secret>) -> Result<Reply, Refusal> {
     let open = |key: &str, to_write: bool| {
         let settings = Settings::read("pkcs11")?;
         if let Some(unknown) = settings.unknown(SETTINGS) {
             let path = settings.path().display();
             return Err(Refusal::misuse(format!("`{path}` has the unknown setting `{unknown}`")));
         }
-        Token::open(&settings, Uri::parse(key)?, to_write)
+        Token::open(&settings, Uri::parse(key)?, pin.as_ref(), to_write)
     };
     match request {
         Request::Describe => Ok(Reply::Description {

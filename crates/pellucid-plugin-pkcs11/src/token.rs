@@ -13,7 +13,7 @@ use cryptoki::session::{Session, UserType};
 use cryptoki::slot::{Slot, TokenInfo};
 use cryptoki::types::AuthPin;
 use pellucid_files::trusted::{self, Guard};
-use pellucid_plugin::{Refusal, Settings};
+use pellucid_plugin::{Refusal, Secret, Settings};
 
 use zeroize::Zeroizing;
 
@@ -37,7 +37,12 @@ pub struct Token {
 
 impl Token {
     /// Loads the module, finds the one token that the URI names, and logs in.
-    pub fn open(settings: &Settings, uri: Uri, to_write: bool) -> Result<Self, Refusal> {
+    pub fn open(
+        settings: &Settings,
+        uri: Uri,
+        pin: Option<&Secret>,
+        to_write: bool,
+    ) -> Result<Self, Refusal> {
         let module = module(settings, &uri)?;
         for pair in settings.all("environment") {
             match pair.split_once('=') {
@@ -63,7 +68,7 @@ impl Token {
         };
         let session = opened.map_err(|error| refused("the token opens no session", &error))?;
         if info.login_required() {
-            login(&session, &info, settings, &uri)?;
+            login(&session, &info, settings, (&uri, pin))?;
         }
         Ok(Self { session, uri, _turn: turn })
     }
@@ -144,7 +149,7 @@ fn login(
     session: &Session,
     info: &TokenInfo,
     settings: &Settings,
-    uri: &Uri,
+    (uri, given): (&Uri, Option<&Secret>),
 ) -> Result<(), Refusal> {
     if info.user_pin_locked() {
         return Err(Refusal::missing_key(
@@ -158,31 +163,21 @@ fn login(
              right one (`pkcs11-tool --module MODULE --login --list-objects`), put that into the PIN's file, then try again",
         ));
     }
-    let (source, is_roots_word) = match (settings.get("pin-source"), &uri.pin_source) {
-        (Some(_), Some(_)) => {
-            return Err(Refusal::misuse(format!(
-                "`{}` names the PIN's file; leave `pin-source` out of the key",
-                settings.path().display()
-            )))
-        }
-        (Some(set), None) => (PathBuf::from(set.strip_prefix("file:").unwrap_or(set)), true),
-        (None, Some(named)) => (named.clone(), false),
-        (None, None) => {
-            return Err(Refusal::missing_key(
-                "the token wants a PIN: `?pin-source=file:PATH` in the key, or `pin-source` in the settings, names the file \
-                 that has it",
-            ))
+    let (pin, whose) = match given {
+        Some(pin) => (auth_pin(pin, "that was given")?, "that was given".to_owned()),
+        None => {
+            let (source, is_roots_word) = pin_source(settings, uri)?;
+            let whose = format!("in `{}`", source.display());
+            (auth_pin(&read_pin(&source, is_roots_word)?, &whose)?, whose)
         }
     };
-    let pin = pin(&source, is_roots_word)?;
     match session.login(UserType::User, Some(&pin)) {
         Ok(()) | Err(Error::Pkcs11(RvError::UserAlreadyLoggedIn, _)) => Ok(()),
         Err(Error::Pkcs11(
             RvError::PinIncorrect | RvError::PinLenRange | RvError::PinInvalid,
             _,
         )) => Err(Refusal::missing_key(format!(
-            "the PIN in `{}` is not the token's; it was tried once",
-            source.display()
+            "the PIN {whose} is not the token's; it was tried once"
         ))),
         Err(Error::Pkcs11(RvError::PinLocked, _)) => Err(Refusal::missing_key(
             "the token's PIN is locked; its security officer has to set a new one",
@@ -191,8 +186,24 @@ fn login(
     }
 }
 
-/// The first line of a file that nobody else can read, but for its group where root's settings name the file.
-fn pin(path: &Path, is_roots_word: bool) -> Result<AuthPin, Refusal> {
+/// The file that has the PIN, and whether root's settings name it.
+fn pin_source(settings: &Settings, uri: &Uri) -> Result<(PathBuf, bool), Refusal> {
+    match (settings.get("pin-source"), &uri.pin_source) {
+        (Some(_), Some(_)) => Err(Refusal::misuse(format!(
+            "`{}` names the PIN's file; leave `pin-source` out of the key",
+            settings.path().display()
+        ))),
+        (Some(set), None) => Ok((PathBuf::from(set.strip_prefix("file:").unwrap_or(set)), true)),
+        (None, Some(named)) => Ok((named.clone(), false)),
+        (None, None) => Err(Refusal::missing_key(
+            "the token wants a PIN: `?pin-source=file:PATH` in the key, or `pin-source` in the settings, names the file \
+             that has it",
+        )),
+    }
+}
+
+/// A file that nobody else can read, but for its group where root's settings name the file.
+fn read_pin(path: &Path, is_roots_word: bool) -> Result<Zeroizing<Vec<u8>>, Refusal> {
     let trouble =
         |error: std::io::Error| Refusal::trouble(format!("`{}`: {error}", path.display()));
     let group = match is_roots_word {
@@ -205,11 +216,16 @@ fn pin(path: &Path, is_roots_word: bool) -> Result<AuthPin, Refusal> {
     let file = trusted::open(path, Guard::Secret { what: "the PIN", group })?;
     let mut bytes = Zeroizing::new(Vec::with_capacity(PIN_BYTES_MOST));
     file.take(PIN_BYTES_MOST as u64).read_to_end(&mut bytes).map_err(trouble)?;
+    Ok(bytes)
+}
+
+/// The first line of what has a PIN.
+fn auth_pin(bytes: &[u8], whose: &str) -> Result<AuthPin, Refusal> {
     let line = bytes.split(|byte| *byte == b'\n').next().unwrap_or_default();
     let line = line.strip_suffix(b"\r").unwrap_or(line);
     match std::str::from_utf8(line) {
         Ok(pin) if !pin.is_empty() => Ok(AuthPin::from(pin.to_owned())),
-        _ => Err(Refusal::missing_key(format!("there is no PIN in `{}`", path.display()))),
+        _ => Err(Refusal::missing_key(format!("there is no PIN {whose}"))),
     }
 }
 

@@ -28,7 +28,7 @@ fn main() -> ExitCode {
     // Whoever started this may ignore it, and then the tools could not be waited for.
     let _ =
         signal_hook::flag::register(signal_hook::consts::SIGCHLD, Arc::new(AtomicBool::new(false)));
-    pellucid_plugin::serve(answer)
+    pellucid_plugin::serve(|request, _| answer(request))
 }
 
 fn answer(request: Request) -> Result<Reply, Refusal> {

@@ -49,10 +49,17 @@ pub const BYTES_MOST: usize = 8192;
 /// Those of each call: [`Error::MissingKey`] where somebody has to act first (a PIN, a token that is out);
 /// [`Error::Unauthentic`] for what does not open; [`Error::Misuse`] for what the plugin cannot do, or will not;
 /// [`Error::Io`] for trouble, also for a program that does not answer as docs/design/plugins.md says.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct Plugin {
     name: String,
     file: PathBuf,
+    pin: Option<Secret>,
+}
+
+impl std::fmt::Debug for Plugin {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Plugin").field("name", &self.name).field("file", &self.file).finish()
+    }
 }
 
 impl Plugin {
@@ -63,7 +70,15 @@ impl Plugin {
     /// somebody other than root could have put there; [`Error::MissingKey`] if there is none.
     pub fn find(name: &str) -> Result<Self> {
         let file = place::find(name)?;
-        Ok(Self { name: name.to_owned(), file })
+        Ok(Self { name: name.to_owned(), file, pin: None })
+    }
+
+    /// The same, with what the key's place wants before it answers: a PIN of at most 1,024 bytes, in place of the one that the key or
+    /// the plugin's settings name. It goes through the pipe, as secrets do.
+    #[must_use]
+    pub fn with_pin(mut self, pin: &str) -> Self {
+        self.pin = Some(Zeroizing::new(pin.as_bytes().to_vec()));
+        self
     }
 
     /// Its name, without `pellucid-plugin-`.
@@ -155,7 +170,11 @@ impl Plugin {
 
     fn question<'a>(&self, operation: Operation, key: &'a str) -> Result<Question<'a>> {
         check_key(key)?;
-        Ok(Question::new(operation, key))
+        let mut question = Question::new(operation, key);
+        if let Some(pin) = &self.pin {
+            question.put(Field::Pin, pin, SECRET_BYTES_MOST)?;
+        }
+        Ok(question)
     }
 
     fn subject(&self) -> Subject {

@@ -94,6 +94,7 @@ struct Asked<'a> {
     op: Operation,
     #[serde(default)]
     key: String,
+    pin: Option<&'a str>,
     mechanism: Option<&'a str>,
     bits: Option<u32>,
     secret: Option<&'a str>,
@@ -145,8 +146,9 @@ impl Serialize for SecretText {
 }
 
 /// Reads a question from standard input, has it answered, and writes the answer to standard output: what `main` of a plugin
-/// returns. This process writes no core and cannot be looked into by others of its account.
-pub fn serve(answer: impl FnOnce(Request) -> Result<Reply, Refusal>) -> ExitCode {
+/// returns. This process writes no core and cannot be looked into by others of its account. `answer` gets the question, and the PIN if
+/// there is one.
+pub fn serve(answer: impl FnOnce(Request, Option<Secret>) -> Result<Reply, Refusal>) -> ExitCode {
     // What a kernel does not have is no reason to answer nothing.
     let _ = rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable);
     let _ = std::env::set_current_dir("/");
@@ -162,7 +164,11 @@ pub fn serve(answer: impl FnOnce(Request) -> Result<Reply, Refusal>) -> ExitCode
         return failed("the question is of another version of the protocol");
     }
     let id = asked.id;
-    let reply = request(asked).and_then(answer);
+    let pin = asked.pin.map(|text| {
+        let pin = decoded(text, SECRET_BYTES_MOST, false);
+        pin.ok_or_else(|| Refusal::misuse("`pin` is not as the protocol has it"))
+    });
+    let reply = pin.transpose().and_then(|pin| answer(request(asked)?, pin));
     let Some(line) = line(&written(id, reply), ANSWER_BYTES_MOST) else {
         return failed("the answer is too long");
     };

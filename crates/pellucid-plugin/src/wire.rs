@@ -91,6 +91,7 @@ pub(crate) enum Field {
     Plaintext,
     Message,
     Signature,
+    Pin,
 }
 
 impl Field {
@@ -105,6 +106,7 @@ impl Field {
             Field::Plaintext => "plaintext",
             Field::Message => "message",
             Field::Signature => "signature",
+            Field::Pin => "pin",
         }
     }
 }

@@ -12,6 +12,7 @@ mod master_key;
 mod media_option;
 mod object;
 mod procedure;
+mod provider;
 mod query;
 mod request;
 mod restore;

@@ -6,6 +6,7 @@ mod backup;
 mod catalog;
 mod database;
 mod key;
+mod provider;
 mod recovery;
 mod request;
 
@@ -54,7 +55,7 @@ const fn information(
     View { schema: "information_schema", name, columns, rows, is_compatibility: false }
 }
 
-static VIEWS: [View; 29] = [
+static VIEWS: [View; 32] = [
     sys("databases", &database::DATABASES, database::databases),
     View {
         is_compatibility: true,
@@ -64,7 +65,10 @@ static VIEWS: [View; 29] = [
     sys("database_files", &database::FILES, database::database_files),
     sys("certificates", &key::CERTIFICATES, key::certificates),
     sys("symmetric_keys", &key::SYMMETRIC_KEYS, key::symmetric_keys),
-    sys("asymmetric_keys", &key::ASYMMETRIC_KEYS, |_| Ok(Vec::new())),
+    sys("asymmetric_keys", &key::ASYMMETRIC_KEYS, key::asymmetric_keys),
+    sys("cryptographic_providers", &provider::PROVIDERS, provider::providers),
+    sys("credentials", &provider::CREDENTIALS, provider::credentials),
+    sys("dm_cryptographic_provider_properties", &provider::PROPERTIES, provider::properties),
     sys("key_encryptions", &key::KEY_ENCRYPTIONS, key::key_encryptions),
     sys("dm_database_encryption_keys", &key::ENCRYPTION_KEYS, key::encryption_keys),
     sys("database_recovery_status", &recovery::STATUS, recovery::status),

@@ -108,6 +108,9 @@ impl PublicCertificate {
     /// # Errors
     /// None in practice: the bytes were read as a certificate before.
     pub fn issuer_and_serial(&self) -> Result<(String, Vec<u8>)> {
+        if self.is_key_alone {
+            return Ok((String::new(), Vec::new()));
+        }
         let (_, parsed) = X509Certificate::from_der(&self.der)
             .map_err(|_| Error::corrupt(self.as_subject(), "not an X.509 certificate in DER"))?;
         Ok((parsed.issuer().to_string(), parsed.raw_serial().to_vec()))
@@ -308,6 +311,11 @@ impl Certificate {
     /// database under it.
     pub fn backed_up(&self) -> Option<u64> {
         self.backed_up
+    }
+
+    /// Whether only this keyring has the private key: nobody has backed it up, and it is not elsewhere.
+    pub fn needs_backup(&self) -> bool {
+        self.backed_up.is_none() && self.place().is_none()
     }
 
     /// Returns this certificate, marked as backed up just now.

@@ -108,7 +108,7 @@ fn encryptor(openers: &[Opener]) -> Option<Encryptor> {
     })?;
     Some(match first {
         Protector::Certificate(found) => {
-            Encryptor { kind: "CERTIFICATE", thumbprint: Some(*found.thumbprint()) }
+            Encryptor { kind: found.encryptor_type(), thumbprint: Some(*found.thumbprint()) }
         }
         Protector::KeyFile(_) => Encryptor { kind: "KEY FILE", thumbprint: None },
         Protector::Passphrase(_) => Encryptor { kind: "PASSPHRASE", thumbprint: None },
@@ -131,7 +131,7 @@ impl Opener {
         self.told(|protector| match protector {
             Protector::Certificate(found) => {
                 let print = hex(&found.thumbprint()[..8]);
-                format!("certificate `{}` ({print}..)", found.name().shown())
+                format!("{} `{}` ({print}..)", protector.kind_name(), found.name().shown())
             }
             other => other.describe(),
         })

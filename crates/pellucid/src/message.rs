@@ -155,6 +155,9 @@ pub const CREATED_FUTURE: Message = Message::error(
     15215,
     "Warning: The certificate you created is not yet valid; its start date is in the future.",
 );
+/// What a key's provider holds is not to be had while that is disabled. Argument: the provider.
+pub const PROVIDER_DISABLED: Message =
+    Message::error(33031, "Cryptographic provider '%s' is in disabled.");
 /// The keyring has a certificate of that name, or that certificate, already.
 pub const CERTIFICATE_EXISTS: Message = Message::error(
     15232,

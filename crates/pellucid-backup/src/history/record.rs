@@ -206,10 +206,13 @@ impl History {
         let known = self.find(&query)?.map_or("NULL".to_owned(), |id| id.to_string());
         let protectors = set.protectors().unwrap_or_default();
         let thumbprint = protectors.iter().find_map(thumbprint);
-        let kind = match (set.algorithm, &thumbprint) {
-            (None, _) => "NULL",
-            (_, Some(_)) => "'CERTIFICATE'",
-            _ => "'PASSWORD'",
+        let of_certificate = protectors.iter().find_map(|protector| match protector {
+            Protector::Certificate(own) => Some(own.encryptor_type()),
+            _ => None,
+        });
+        let kind = match set.algorithm {
+            None => "NULL".to_owned(),
+            Some(_) => literal(of_certificate.unwrap_or("PASSWORD")),
         };
         let compression = match set.compression {
             Compression::None => "NULL".to_owned(),

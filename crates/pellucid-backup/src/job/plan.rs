@@ -153,7 +153,7 @@ impl Job {
             return Err(Error::message(message::BACKUP_CERTIFICATE_EXPIRED, ""));
         }
         self.protections.push(Protection::Certificate(Some(name.to_owned())));
-        Ok(certificate.backed_up().is_some())
+        Ok(!certificate.needs_backup())
     }
 
     /// Sets for how long the files may not be overwritten.

@@ -184,7 +184,7 @@ fn facts(set: &FamilySet, described: Option<&Description>) -> serde_json::Value 
     let (header, manifest) = (&set.header, &set.manifest);
     let certificate =
         header.protectors().unwrap_or_default().into_iter().find_map(|protector| match protector {
-            Protector::Certificate(own) => Some(hex(own.thumbprint())),
+            Protector::Certificate(own) => Some((hex(own.thumbprint()), own.encryptor_type())),
             _ => None,
         });
     let zeros = |id: &[u8]| id.iter().all(|byte| *byte == 0);
@@ -201,11 +201,8 @@ fn facts(set: &FamilySet, described: Option<&Description>) -> serde_json::Value 
         "backup_size": manifest.content_bytes, "compressed_backup_size": manifest.stored_bytes,
         "compression": header.compression.name(),
         "key_algorithm": header.algorithm.map(Algorithm::name),
-        "encryptor_thumbprint": certificate,
-        "encryptor_type": header.algorithm.map(|_| match &certificate {
-            Some(_) => "CERTIFICATE",
-            None => "PASSWORD",
-        }),
+        "encryptor_thumbprint": certificate.as_ref().map(|(thumbprint, _)| thumbprint),
+        "encryptor_type": header.algorithm.map(|_| certificate.as_ref().map_or("PASSWORD", |(_, kind)| kind)),
         "tde_thumbprint": known(&header.source_thumbprint),
         "sealed_source": header.sealed_source, "differential_base": known(&header.base),
         "damaged": manifest.damaged,

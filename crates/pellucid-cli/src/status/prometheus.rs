@@ -241,7 +241,7 @@ fn of_certificates(facts: &Facts<'_>, metrics: &mut Metrics) {
         let to = public.validity().1;
         expiry.get_or_create(&labels).set(to);
         days.get_or_create(&labels).set(to.saturating_sub(facts.now).div_euclid(DAY_SECONDS));
-        if stored.has_private_key() {
+        if stored.has_private_key() && stored.place().is_none() {
             let at = stored.backed_up().map(signed);
             backup.get_or_create(&labels).set(at.unwrap_or(0));
             if let Some(at) = at {

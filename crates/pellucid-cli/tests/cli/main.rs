@@ -80,6 +80,7 @@ mod pinned_told;
 mod policy;
 mod programs;
 mod progress;
+mod provider_keys;
 mod races;
 mod rekey;
 mod releases;

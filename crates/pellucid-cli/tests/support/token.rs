@@ -64,6 +64,11 @@ impl<'a> Token<'a> {
         std::fs::write(self.place.path("plugins/pkcs11.conf"), text).unwrap();
     }
 
+    /// The token's library.
+    pub fn module(&self) -> &'static str {
+        self.module
+    }
+
     /// Puts `pin` into the file that keys name.
     pub fn pin(&self, pin: &str) {
         self.place.secret("pin", format!("{pin}\n").as_bytes());

@@ -231,9 +231,9 @@ impl Session {
     fn job(&mut self, known: &Known, files: Files, options: &Options) -> Done<Job> {
         let mut job = Job::new(known.path.clone(), files);
         if let Some((algorithm, encryptor)) = &options.encryption {
-            let Encryptor::Certificate(_) = encryptor else {
-                return Err(super::master_key::no_providers().into());
-            };
+            if let Encryptor::AsymmetricKey(_) = encryptor {
+                self.check_extensible()?;
+            }
             let certificate = self.certificate_of(encryptor)?;
             job.seal_under(&self.databases.instance.keyring()?, &certificate)?;
             self.warn_about_backup(&certificate)?;

@@ -162,6 +162,9 @@ impl Session {
     fn drop_certificate(&mut self, name: &str) -> Done {
         let keyring = self.databases.instance.keyring()?;
         let stored = match keyring.stored_certificate(name) {
+            Ok(stored) if stored.place().is_some() => {
+                return Err(Message::does_not_exist("drop", "certificate", name).into())
+            }
             Ok(stored) => stored,
             Err(error) if error.number() == Some(15151) => {
                 return Err(Message::does_not_exist("drop", "certificate", name).into())
@@ -184,7 +187,7 @@ impl Session {
     }
 
     /// Whether a database needs it, or will once its encryption is switched on.
-    fn is_in_use(&mut self, keyring: &Keyring, stored: &Stored) -> Done<bool> {
+    pub(super) fn is_in_use(&mut self, keyring: &Keyring, stored: &Stored) -> Done<bool> {
         let name = stored.public().name();
         for known in self.databases.instance.databases()? {
             if known.is_system() {
@@ -214,7 +217,7 @@ impl Session {
     /// 33091, for a certificate that only this keyring has.
     pub(super) fn warn_about_backup(&mut self, name: &str) -> Done {
         let certificate = self.databases.instance.keyring()?.certificate(name)?;
-        if certificate.backed_up().is_none() {
+        if certificate.needs_backup() {
             self.inform(known::NOT_BACKED_UP.into());
         }
         Ok(())

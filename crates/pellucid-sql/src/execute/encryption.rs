@@ -21,7 +21,6 @@ use pellucid_tsql::ast::{
 };
 use pellucid_vfs::seal_request::Protection;
 
-use super::master_key::asymmetric_key;
 use super::{state_of_process, Done, Raised};
 use crate::instance::{Known, PendingKey};
 use crate::message::{table, Message};
@@ -211,10 +210,16 @@ impl Session {
     /// The certificate's name, if it can be used.
     pub(super) fn certificate_of(&mut self, encryptor: &Encryptor) -> Done<String> {
         match encryptor {
-            Encryptor::AsymmetricKey(_) => Err(asymmetric_key().into()),
+            Encryptor::AsymmetricKey(name) => self.asymmetric_key(name.as_str()),
             Encryptor::Certificate(name) => {
                 let keyring = self.keyring_for_certificates()?;
-                Ok(keyring.certificate(name.as_str())?.public().name().to_owned())
+                let found = keyring.certificate(name.as_str())?;
+                match found.place() {
+                    None => Ok(found.public().name().to_owned()),
+                    Some(_) => {
+                        Err(Message::does_not_exist("find", "certificate", name.as_str()).into())
+                    }
+                }
             }
         }
     }

@@ -391,11 +391,11 @@ fn encryptor(set: &FamilySet) -> (Value, Value) {
     }
     let protectors = set.header.protectors().unwrap_or_default();
     let certificate = protectors.iter().find_map(|protector| match protector {
-        Protector::Certificate(own) => Some(own.thumbprint().to_vec()),
+        Protector::Certificate(own) => Some((own.thumbprint().to_vec(), own.encryptor_type())),
         _ => None,
     });
     match (certificate, protectors.first()) {
-        (Some(thumbprint), _) => (Value::Blob(thumbprint), text("CERTIFICATE")),
+        (Some((thumbprint, kind)), _) => (Value::Blob(thumbprint), text(kind)),
         (None, Some(other)) => (Value::Null, Value::Text(other.kind_name().to_uppercase())),
         (None, None) => (Value::Null, Value::Null),
     }

@@ -1,10 +1,10 @@
-//! SERVICE MASTER KEY, MASTER KEY, and what belongs to extensible key management.
+//! SERVICE MASTER KEY and MASTER KEY.
 
 use pellucid::message as known;
 use pellucid::protector::Passphrase;
 use pellucid::Error;
 use pellucid_keyring::{back_up_service_key, read_key_backup, Change, Keyring, MasterKey};
-use pellucid_tsql::ast::{MasterKeyEncryption, MasterKeyStatement, ProviderStatement};
+use pellucid_tsql::ast::{MasterKeyEncryption, MasterKeyStatement};
 use pellucid_tsql::secret::Secret;
 
 use super::Done;
@@ -158,7 +158,7 @@ impl Session {
     }
 
     /// The keyring, opened by the service master key or by the password that OPEN MASTER KEY gave.
-    fn master_keyring(&self) -> Done<Keyring> {
+    pub(super) fn master_keyring(&self) -> Done<Keyring> {
         let home = self.databases.instance.home();
         match (Keyring::open(home), &self.open_master_key) {
             (Ok(keyring), _) => Ok(keyring),
@@ -174,42 +174,6 @@ impl Session {
             false => Err(Message::from(known::MASTER_KEY_MISSING).into()),
         }
     }
-
-    pub(super) fn provider(&mut self, statement: &ProviderStatement) -> Done {
-        match statement {
-            ProviderStatement::CreateProvider { .. }
-            | ProviderStatement::DropProvider { .. }
-            | ProviderStatement::CreateAsymmetricKey { .. }
-            | ProviderStatement::CreateCredential { provider: Some(_), .. } => {
-                Err(no_providers().into())
-            }
-            ProviderStatement::DropAsymmetricKey { name, .. } => {
-                Err(Message::does_not_exist("drop", "asymmetric key", name.as_str()).into())
-            }
-            ProviderStatement::CreateLogin { key, .. } => {
-                Err(Message::does_not_exist("find", "asymmetric key", key.as_str()).into())
-            }
-            ProviderStatement::CreateCredential { .. } => {
-                Err(Message::unsupported("CREATE CREDENTIAL").into())
-            }
-            ProviderStatement::DropCredential { name } => {
-                Err(Message::does_not_exist("drop", "credential", name.as_str()).into())
-            }
-            ProviderStatement::LoginCredential { login, .. } => {
-                Err(Message::does_not_exist("alter", "login", login.as_str()).into())
-            }
-        }
-    }
-}
-
-/// 33053: there is no provider of extensible key management.
-pub(super) fn no_providers() -> Message {
-    Message::of(table::EKM_DISABLED, [])
-}
-
-/// 33120: asymmetric keys lie in providers, of which there is none.
-pub(super) fn asymmetric_key() -> Message {
-    Message::of(table::KEY_NOT_OF_EKM, [])
 }
 
 pub(super) fn passphrase(secret: &Secret) -> Passphrase {

@@ -21,7 +21,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(10);
 const TOLD_BYTES_MOST: u64 = 4096;
 
 /// What of the environment it needs: places, language, and the names of files with keys.
-const KEPT: [&str; 14] = [
+const KEPT: [&str; 17] = [
     "PATH",
     "HOME",
     "USER",
@@ -36,6 +36,9 @@ const KEPT: [&str; 14] = [
     "PELLUCID_KEY_FILE",
     "PELLUCID_PASSPHRASE_FILE",
     "PELLUCID_RECOVERY",
+    "PELLUCID_SERVICE_PASSPHRASE_FILE",
+    "PELLUCID_PLUGINS",
+    "PELLUCID_PLUGIN_PATH",
 ];
 
 /// A process and when it began, in the kernel's ticks.

@@ -130,7 +130,32 @@ pub(super) fn certificates(databases: &Databases) -> Result<Vec<Row>> {
             Value::Integer(i64::try_from(public.rsa_bits()).unwrap_or(0)),
         ])
     };
-    keyring.find_certificates()?.whole.iter().map(row).collect()
+    let found = keyring.find_certificates()?.whole;
+    found.iter().filter(|stored| stored.place().is_none()).map(row).collect()
+}
+
+pub(super) fn asymmetric_keys(databases: &Databases) -> Result<Vec<Row>> {
+    let keyring = databases.instance.keyring()?;
+    let row = |stored: &pellucid_keyring::Stored| {
+        let public = stored.public();
+        let (algorithm, described) = match public.rsa_bits() {
+            2048 => ("2R", "RSA_2048"),
+            3072 => ("3R", "RSA_3072"),
+            _ => ("4R", "RSA_4096"),
+        };
+        vec![
+            text(public.name()),
+            Value::Integer(1),
+            Value::Integer(object_id("asymmetric key", public.name())),
+            text("CP"),
+            Value::Blob(public.thumbprint().to_vec()),
+            text(algorithm),
+            text(described),
+            Value::Integer(i64::try_from(public.rsa_bits()).unwrap_or(0)),
+        ]
+    };
+    let found = keyring.find_certificates()?.whole;
+    Ok(found.iter().filter(|stored| stored.place().is_some()).map(row).collect())
 }
 
 pub(super) fn symmetric_keys(databases: &Databases) -> Result<Vec<Row>> {
@@ -195,6 +220,11 @@ pub(super) fn encryption_keys(databases: &Databases) -> Result<Vec<Row>> {
 /// Of every database that has a key, or was asked to have one.
 pub(super) fn states(databases: &Databases) -> Result<Vec<KeyState>> {
     let mut states = Vec::new();
+    let keyring = databases.instance.keyring().ok();
+    let is_elsewhere = |name: &str| {
+        let stored = keyring.as_ref().and_then(|keyring| keyring.stored_certificate(name).ok());
+        stored.is_some_and(|stored| stored.place().is_some())
+    };
     for known in databases.instance.databases()? {
         if known.is_system() {
             continue;
@@ -206,7 +236,13 @@ pub(super) fn states(databases: &Databases) -> Result<Vec<KeyState>> {
             Ok(Kind::Sealed(sealed)) => states.push(of_header(&known, sealed)),
             // What cannot be read has no state that is known.
             Ok(Kind::Damaged(_)) | Err(_) => {}
-            Ok(_) => states.extend(pending.map(|key| of_pending(&known, &key, is_running))),
+            Ok(_) => states.extend(pending.map(|key| {
+                let kind = match is_elsewhere(&key.certificate) {
+                    true => "ASYMMETRIC KEY",
+                    false => "CERTIFICATE",
+                };
+                of_pending(&known, &key, kind, is_running)
+            })),
         }
     }
     Ok(states)
@@ -246,7 +282,7 @@ fn of_header(known: &Known, sealed: &SealedHeader) -> KeyState {
 }
 
 /// Of one that is still plain: 1, or 2 while a process makes its container.
-fn of_pending(known: &Known, pending: &PendingKey, is_running: bool) -> KeyState {
+fn of_pending(known: &Known, pending: &PendingKey, encryptor: &str, is_running: bool) -> KeyState {
     let was_begun = pending.process.is_some();
     let (state, described) =
         if is_running { (2, "ENCRYPTION_IN_PROGRESS") } else { (1, "UNENCRYPTED") };
@@ -280,7 +316,7 @@ fn of_pending(known: &Known, pending: &PendingKey, is_running: bool) -> KeyState
             algorithm,
             bits,
             from_hex(&pending.thumbprint).map_or(Value::Null, Value::Blob),
-            text("CERTIFICATE"),
+            text(encryptor),
             Value::Real(percent),
             text(described),
             Value::Integer(scan),

@@ -216,7 +216,18 @@ impl Choices<'_> {
     fn provider(&mut self) -> ProviderStatement {
         use ProviderStatement::*;
         let name = self.name();
-        match self.below(8) {
+        match self.below(11) {
+            8 => AlterProvider {
+                name,
+                change: match self.below(3) {
+                    0 => ProviderChange::File(self.string()),
+                    one => ProviderChange::Enable(one == 1),
+                },
+            },
+            9 => {
+                AlterCredential { name, identity: self.string(), secret: self.maybe(Self::secret) }
+            }
+            10 => DropLogin { name },
             0 => DropProvider { name },
             1 => CreateProvider { name, file: self.string() },
             2 => CreateCredential {

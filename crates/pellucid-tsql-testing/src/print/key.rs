@@ -3,7 +3,8 @@
 use pellucid_tsql::ast::{
     AlterCertificate, AsymmetricKeyOption, BackupCertificate, CertificateFormat, CertificateSource,
     CertificateStatement, CreateCertificate, DatabaseEncryptionKeyStatement, Encryptor, Literal,
-    MasterKeyEncryption, MasterKeyStatement, PrivateKey, PrivateKeySource, ProviderStatement,
+    MasterKeyEncryption, MasterKeyStatement, PrivateKey, PrivateKeySource, ProviderChange,
+    ProviderStatement,
 };
 use pellucid_tsql::secret::{Secret, MASK};
 
@@ -202,6 +203,19 @@ impl Print for ProviderStatement {
             ProviderStatement::CreateProvider { name, file } => {
                 put!(to, "CREATE CRYPTOGRAPHIC PROVIDER ", name, " FROM FILE = ", file);
             }
+            ProviderStatement::AlterProvider { name, change } => {
+                put!(to, "ALTER CRYPTOGRAPHIC PROVIDER ", name);
+                match change {
+                    ProviderChange::File(file) => put!(to, " FROM FILE = ", file),
+                    ProviderChange::Enable(true) => put!(to, " ENABLE"),
+                    ProviderChange::Enable(false) => put!(to, " DISABLE"),
+                }
+            }
+            ProviderStatement::AlterCredential { name, identity, secret } => {
+                put!(to, "ALTER CREDENTIAL ", name, " WITH IDENTITY = ", identity);
+                put!(to, Maybe(", SECRET = ", secret));
+            }
+            ProviderStatement::DropLogin { name } => put!(to, "DROP LOGIN ", name),
             ProviderStatement::DropProvider { name } => {
                 put!(to, "DROP CRYPTOGRAPHIC PROVIDER ", name);
             }

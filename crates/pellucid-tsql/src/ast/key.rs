@@ -212,6 +212,8 @@ pub enum DatabaseEncryptionKeyStatement {
 pub enum ProviderStatement {
     /// `CREATE CRYPTOGRAPHIC PROVIDER`
     CreateProvider { name: Name, file: StringLiteral },
+    /// `ALTER CRYPTOGRAPHIC PROVIDER`
+    AlterProvider { name: Name, change: ProviderChange },
     /// `DROP CRYPTOGRAPHIC PROVIDER`
     DropProvider { name: Name },
     /// `CREATE CREDENTIAL`
@@ -221,6 +223,8 @@ pub enum ProviderStatement {
         secret: Option<Secret>,
         provider: Option<Name>,
     },
+    /// `ALTER CREDENTIAL`
+    AlterCredential { name: Name, identity: StringLiteral, secret: Option<Secret> },
     /// `DROP CREDENTIAL`
     DropCredential { name: Name },
     /// `CREATE ASYMMETRIC KEY .. FROM PROVIDER`
@@ -236,6 +240,17 @@ pub enum ProviderStatement {
     CreateLogin { name: Name, key: Name },
     /// `ALTER LOGIN .. {ADD | DROP} CREDENTIAL`
     LoginCredential { login: Name, add: bool, credential: Name },
+    /// `DROP LOGIN`
+    DropLogin { name: Name },
+}
+
+/// What `ALTER CRYPTOGRAPHIC PROVIDER` does.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ProviderChange {
+    /// `FROM FILE = '..'`
+    File(StringLiteral),
+    /// `ENABLE`, or `DISABLE`
+    Enable(bool),
 }
 
 /// Options of `CREATE ASYMMETRIC KEY .. FROM PROVIDER`.

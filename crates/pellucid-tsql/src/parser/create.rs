@@ -108,10 +108,12 @@ impl Parser<'_> {
                 None => self.alter_database(),
             },
             Some(K::LOGIN) => self.alter_login(),
+            Some(K::CRYPTOGRAPHIC) => self.alter_provider(),
+            Some(K::CREDENTIAL) => self.alter_credential(),
             Some(K::TABLE) => self.alter_table(),
             Some(K::INDEX) => self.alter_index(),
             Some(K::VIEW) => self.view(ViewVerb::Alter),
-            Some(word @ (K::CREDENTIAL | K::CRYPTOGRAPHIC | K::ASYMMETRIC | K::SCHEMA)) => {
+            Some(word @ (K::ASYMMETRIC | K::SCHEMA)) => {
                 self.unsupported(format!("ALTER {}", word.text()))
             }
             _ => self.unknown_object("ALTER"),
@@ -134,7 +136,7 @@ impl Parser<'_> {
             Some(K::CRYPTOGRAPHIC) => self.drop_provider(),
             Some(K::CREDENTIAL) => self.drop_credential(),
             Some(K::ASYMMETRIC) => self.drop_asymmetric_key(),
-            Some(K::LOGIN) => self.unsupported("DROP LOGIN"),
+            Some(K::LOGIN) => self.drop_login(),
             Some(K::TABLE) => {
                 let (if_exists, tables) = self.drop_objects()?;
                 Ok(StatementKind::Object(ObjectStatement::DropTables { if_exists, tables }))

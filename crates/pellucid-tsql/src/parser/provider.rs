@@ -1,10 +1,13 @@
 //! Keys outside the instance: providers, credentials, asymmetric keys and their logins.
 
 use super::Parser;
-use crate::ast::{AsymmetricKeyOption, ProviderStatement, StatementKind};
+use crate::ast::{
+    AsymmetricKeyOption, ProviderChange, ProviderStatement, StatementKind, StringLiteral,
+};
 use crate::error::Result;
 use crate::keyword::Keyword as K;
 use crate::lexer::Symbol;
+use crate::secret::Secret;
 
 /// Each of these begins behind its verb.
 impl Parser<'_> {
@@ -16,6 +19,19 @@ impl Parser<'_> {
         Ok(StatementKind::Provider(ProviderStatement::CreateProvider { name, file }))
     }
 
+    pub(super) fn alter_provider(&mut self) -> Result<StatementKind> {
+        self.require_all(&[K::CRYPTOGRAPHIC, K::PROVIDER])?;
+        let name = self.name()?;
+        let change = match (self.accept(K::ENABLE), self.accept(K::DISABLE)) {
+            (false, false) => {
+                self.require_all(&[K::FROM, K::FILE])?;
+                ProviderChange::File(self.equal_string()?)
+            }
+            (enable, _) => ProviderChange::Enable(enable),
+        };
+        Ok(StatementKind::Provider(ProviderStatement::AlterProvider { name, change }))
+    }
+
     pub(super) fn drop_provider(&mut self) -> Result<StatementKind> {
         self.require_all(&[K::CRYPTOGRAPHIC, K::PROVIDER])?;
         let name = self.name()?;
@@ -25,13 +41,7 @@ impl Parser<'_> {
     pub(super) fn create_credential(&mut self) -> Result<StatementKind> {
         self.require(K::CREDENTIAL)?;
         let name = self.name()?;
-        self.require(K::WITH)?;
-        self.require(K::IDENTITY)?;
-        let identity = self.equal_string()?;
-        let secret = match self.accept_symbol(Symbol::Comma) {
-            true => Some(self.secret(K::SECRET)?),
-            false => None,
-        };
+        let (identity, secret) = self.credential_identity()?;
         let provider = match self.accept(K::FOR) {
             true => {
                 self.require_all(&[K::CRYPTOGRAPHIC, K::PROVIDER])?;
@@ -41,6 +51,32 @@ impl Parser<'_> {
         };
         let create = ProviderStatement::CreateCredential { name, identity, secret, provider };
         Ok(StatementKind::Provider(create))
+    }
+
+    /// `WITH IDENTITY = '..' [, SECRET = '..']`
+    fn credential_identity(&mut self) -> Result<(StringLiteral, Option<Secret>)> {
+        self.require(K::WITH)?;
+        self.require(K::IDENTITY)?;
+        let identity = self.equal_string()?;
+        let secret = match self.accept_symbol(Symbol::Comma) {
+            true => Some(self.secret(K::SECRET)?),
+            false => None,
+        };
+        Ok((identity, secret))
+    }
+
+    pub(super) fn alter_credential(&mut self) -> Result<StatementKind> {
+        self.require(K::CREDENTIAL)?;
+        let name = self.name()?;
+        let (identity, secret) = self.credential_identity()?;
+        let alter = ProviderStatement::AlterCredential { name, identity, secret };
+        Ok(StatementKind::Provider(alter))
+    }
+
+    pub(super) fn drop_login(&mut self) -> Result<StatementKind> {
+        self.require(K::LOGIN)?;
+        let name = self.name()?;
+        Ok(StatementKind::Provider(ProviderStatement::DropLogin { name }))
     }
 
     pub(super) fn drop_credential(&mut self) -> Result<StatementKind> {

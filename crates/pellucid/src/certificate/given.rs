@@ -57,6 +57,9 @@ impl PublicCertificate {
     /// # Errors
     /// [`Error::Unauthentic`].
     pub fn check_given(&self) -> Result<()> {
+        if self.is_key_alone {
+            return Ok(());
+        }
         let (_, parsed) = X509Certificate::from_der(self.der())
             .map_err(|_| Error::corrupt(self.as_subject(), "not an X.509 certificate in DER"))?;
         if parsed.issuer().as_raw() != parsed.subject().as_raw() {

@@ -139,6 +139,14 @@ impl CertificateProtector {
         self.recovery
     }
 
+    /// The kind in SQL Server's words: `CERTIFICATE` or `ASYMMETRIC KEY`.
+    pub fn encryptor_type(&self) -> &'static str {
+        match self.place {
+            None => "CERTIFICATE",
+            Some(_) => "ASYMMETRIC KEY",
+        }
+    }
+
     /// Returns the name that the certificate had when it wrapped the key. It is a hint only.
     pub fn name(&self) -> &str {
         &self.name

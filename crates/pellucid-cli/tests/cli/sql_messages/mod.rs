@@ -8,6 +8,7 @@ mod batches;
 mod encryption;
 mod keys;
 mod media;
+mod providers;
 
 use std::path::PathBuf;
 
@@ -55,7 +56,9 @@ impl Server {
 
     /// What a script says, informing messages of number 0 left aside.
     fn run(&self, script: &str) -> Vec<Heard> {
-        let said = said_with(self.place.command(PELLUCID).args(["--json", "sql"]), script);
+        let mut command = self.place.command(PELLUCID);
+        command.env("PELLUCID_PLUGIN_PATH", self.place.path("plugins"));
+        let said = said_with(command.args(["--json", "sql"]), script);
         assert!(said.code == 0 || said.code == 1, "{said:?}");
         let mut heard = Vec::new();
         for line in said.stdout.lines() {
