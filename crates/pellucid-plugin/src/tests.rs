@@ -17,7 +17,7 @@ fn plugin(place: &tempfile::TempDir, body: &str) -> Plugin {
     );
     std::fs::write(&file, script).unwrap();
     std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o755)).unwrap();
-    Plugin { name: "test".to_owned(), file }
+    Plugin { name: "test".to_owned(), file, pin: None }
 }
 
 fn asked(body: &str) -> Result<Secret> {
@@ -139,7 +139,7 @@ fn one_that_reads_nothing_and_one_that_does_not_run_are_errors() {
     for (content, mode) in [("#!/bin/true\n", 0o755), ("#!/none/such\n", 0o755), ("", 0o644)] {
         std::fs::write(&file, content).unwrap();
         std::fs::set_permissions(&file, std::fs::Permissions::from_mode(mode)).unwrap();
-        let plugin = Plugin { name: "test".to_owned(), file: file.clone() };
+        let plugin = Plugin { name: "test".to_owned(), file: file.clone(), pin: None };
         let error = plugin.sign(KEY, &[7; BYTES_MOST]).unwrap_err();
         assert!(matches!(error, Error::Io { .. }), "{error}");
     }
