@@ -173,17 +173,13 @@ fn create_elsewhere(
 ) -> Result<(), Failure> {
     let place = KeyPlace::new(plugin, key)?;
     // Before a key is made that nobody would know of.
-    if keyring.stored_certificate(&args.name).is_ok() {
-        return Err(Error::message(message::CERTIFICATE_EXISTS, &args.name).into());
-    }
+    keyring.check_new_key(&args.name)?;
     let found = Plugin::find(plugin)?;
     let public_key = match args.new_key {
         true => found.create(key, args.bits.into())?,
         false => found.public(key)?,
     };
-    let certificate = keyring.add_provider_key(&args.name, &public_key, place)?;
-    // A key that only says its public half protects nothing.
-    certificate.check_pair().inspect_err(|_| drop(keyring.drop_certificate(&args.name)))?;
+    let certificate = keyring.add_provider_key(&args.name, &public_key, place, None)?;
     show(&Stored::Whole(certificate), output);
     output
         .line("Databases and backups under it open where that key can be asked, and nowhere else.");

@@ -24,7 +24,8 @@ pub const PEM: Encoding = Encoding { public: to_pem, private: to_encrypted_pem }
 /// # Errors
 /// None in practice.
 pub fn to_pem(certificate: &PublicCertificate) -> Result<String> {
-    pkcs8::der::pem::encode_string("CERTIFICATE", LineEnding::LF, certificate.der())
+    let label = if certificate.is_key_alone() { "PUBLIC KEY" } else { "CERTIFICATE" };
+    pkcs8::der::pem::encode_string(label, LineEnding::LF, certificate.der())
         .map_err(|_| Error::corrupt(subject(certificate), "its DER cannot be written as PEM"))
 }
 

@@ -206,15 +206,17 @@ impl Keyring {
     /// [`Error::MissingKey`] if it is not there.
     pub fn drop_certificate(&self, name: &str) -> Result<()> {
         check_name(name)?;
-        let _change = self.begin_change()?;
+        let (_change, now) = self.begin_change()?;
         let file = self.certificate_file(name);
         if !file.path().exists() {
             return Err(self.not_there("drop", name));
         }
+        now.check_without_login(name)?;
         self.dropped(name).record_by(self)?;
         std::fs::remove_file(file.path())
             .map_err(|error| Error::io(Subject::File(file.path().to_owned()), error))?;
-        sync_parent(file.path())
+        sync_parent(file.path())?;
+        now.forget_key(name)
     }
 
     /// A damaged one can be dropped too; its thumbprint is not known then.
@@ -247,39 +249,70 @@ impl Keyring {
     fn read_certificate(&self, name: &str) -> Result<Option<Stored>> {
         let file = self.certificate_file(name);
         let Some(bytes) = self.read(&file)? else { return Ok(None) };
-        decode_with(name, &bytes, |place| self.pin_of(name, place))
+        decode_with(name, &bytes, |key, place| self.pin_of(name, key, place))
             .ok_or_else(|| {
                 Error::corrupt(Subject::File(file.path().to_owned()), "its fields do not fit")
             })?
             .map(Some)
     }
 
-    /// Takes in a key whose private half `place` has.
+    /// Takes in a key whose private half `place` has, once that has proved that it signs and decrypts. `pin` is what it wants before it
+    /// answers now.
     ///
     /// # Errors
-    /// Message 15232 if the name is taken; [`Error::Unsupported`] for a public key that is no RSA key of 2048 to 4096 bits.
+    /// Those of [`Keyring::check_new_key`]; message 15232 for a key that is there under another name; [`Error::Unsupported`] for a
+    /// public key that is no RSA key of 2048 to 4096 bits; those of [`Certificate::check_pair`].
     pub fn add_provider_key(
         &self,
         name: &str,
         public_key: &[u8],
         place: KeyPlace,
+        pin: Option<&str>,
     ) -> Result<Certificate> {
-        check_name(name)?;
-        let key = Arc::new(ProviderKey::new(place, Pin::None));
+        self.check_new_key(name)?;
+        let pin = pin.map_or(Pin::None, |pin| Pin::Known(Zeroizing::new(pin.to_owned())));
+        let key = Arc::new(ProviderKey::new(place, pin));
         let certificate = Certificate::elsewhere(name, public_key, key)?;
+        // Of two names for one key the first one would decide for both.
+        for other in self.certificates()? {
+            if other.public().thumbprint() == certificate.public().thumbprint() {
+                return Err(Error::message(message::CERTIFICATE_EXISTS, other.public().name()));
+            }
+        }
+        certificate.check_pair()?;
         self.add(name, &Stored::Whole(certificate.clone()), Action::Created)?;
         Ok(certificate)
     }
 
+    /// Whether a key may have the name: before one is made elsewhere that nobody would know of. Statements know no case.
+    ///
+    /// # Errors
+    /// [`Error::Misuse`] for a name that is none; message 15232 if the name is taken, readable or not.
+    pub fn check_new_key(&self, name: &str) -> Result<()> {
+        check_name(name)?;
+        match self.certificate_names()?.iter().find(|taken| taken.eq_ignore_ascii_case(name)) {
+            Some(taken) => Err(Error::message(message::CERTIFICATE_EXISTS, taken)),
+            None => Ok(()),
+        }
+    }
+
     /// What the provider of the key `name` wants before it answers.
-    fn pin_of(&self, name: &str, place: &KeyPlace) -> Pin {
+    fn pin_of(&self, name: &str, public_key: &[u8], place: &KeyPlace) -> Pin {
         let providers = match self.providers() {
             Ok(providers) => providers,
             Err(error) => return Pin::Refused(error),
         };
-        let Some(provider) = providers.provider_of_key(name) else { return Pin::None };
-        if !provider.is_enabled || provider.plugin != place.provider() {
+        let Some(provider) = providers.provider_of_key(name, public_key) else { return Pin::None };
+        if !provider.is_enabled {
             return Pin::Refused(Error::message(message::PROVIDER_DISABLED, &provider.name));
+        }
+        if provider.plugin != place.provider() {
+            let cause = format!(
+                "provider `{}` was altered and is another one than that of the key, `{}`",
+                provider.name,
+                place.provider()
+            );
+            return Pin::Refused(Error::misuse(Subject::Key("provider key"), cause));
         }
         let login = providers.login_of_key(name);
         let credential = login.and_then(|login| providers.credential_of(login, &provider.name));
@@ -397,13 +430,13 @@ pub(super) fn encode(stored: &Stored) -> Zeroizing<Vec<u8>> {
 }
 
 pub(super) fn decode(name: &str, bytes: &[u8]) -> Option<Result<Stored>> {
-    decode_with(name, bytes, |_| Pin::None)
+    decode_with(name, bytes, |_, _| Pin::None)
 }
 
 fn decode_with(
     name: &str,
     bytes: &[u8],
-    pin: impl FnOnce(&KeyPlace) -> Pin,
+    pin: impl FnOnce(&[u8], &KeyPlace) -> Pin,
 ) -> Option<Result<Stored>> {
     let backed_up = u64::from_be_bytes(*bytes.first_chunk()?);
     let length = u32::from_be_bytes(bytes.get(8..12)?.try_into().ok()?) as usize;
@@ -413,7 +446,7 @@ fn decode_with(
     }
     if let Some((&ELSEWHERE, place)) = key.split_first() {
         let place = KeyPlace::decode(place)?;
-        let pin = pin(&place);
+        let pin = pin(der, &place);
         let key = Arc::new(ProviderKey::new(place, pin));
         return Some(Certificate::elsewhere(name, der, key).map(Stored::Whole));
     }

@@ -320,8 +320,11 @@ fn fate_of_certificate(coming: &Stored, own: &Found<Stored>) -> Result<Fate> {
     // A damaged one that has the name may be another one.
     let name_is_taken = own.whole.iter().any(|own| own.public().name() == public.name())
         || own.damaged.iter().any(|damaged| damaged.name() == public.name());
+    // One that is elsewhere is asked when it is needed, not because a bundle names it.
     if let Stored::Whole(certificate) = coming {
-        certificate.check_pair()?;
+        if certificate.place().is_none() {
+            certificate.check_pair()?;
+        }
     }
     Ok(match (same, name_is_taken) {
         // What is there without its private key gets it.

@@ -5,6 +5,7 @@
 
 use std::path::{Path, PathBuf};
 
+use aws_lc_rs::digest;
 use pellucid::error::{Error, Result, Subject};
 use pellucid::hash::hex;
 use zeroize::Zeroizing;
@@ -66,6 +67,17 @@ pub struct OwnedKey {
     pub name: String,
     /// The provider that has it.
     pub provider: String,
+    /// SHA-256 of the public key, in hexadecimal digits: another key of the name is not meant.
+    pub thumbprint: String,
+}
+
+impl OwnedKey {
+    /// The key of this name and public half, of a provider.
+    pub fn new(name: &str, public_key: &[u8], provider: &str) -> Self {
+        let thumbprint = digest::digest(&digest::SHA256, public_key);
+        let (name, provider) = (name.to_owned(), provider.to_owned());
+        Self { name, provider, thumbprint: hex(thumbprint.as_ref()) }
+    }
 }
 
 /// What the keyring knows of them.
@@ -104,10 +116,11 @@ impl Providers {
         self.logins.iter().find(|one| !one.key.is_empty() && one.key.eq_ignore_ascii_case(key))
     }
 
-    /// The provider that has the key.
-    pub fn provider_of_key(&self, key: &str) -> Option<&Provider> {
-        let owned = self.keys.iter().find(|one| one.name.eq_ignore_ascii_case(key))?;
-        self.provider(&owned.provider)
+    /// The provider that has the key with this public half.
+    pub fn provider_of_key(&self, key: &str, public_key: &[u8]) -> Option<&Provider> {
+        let meant = OwnedKey::new(key, public_key, "").thumbprint;
+        let is_it = |one: &&OwnedKey| one.name.eq_ignore_ascii_case(key) && one.thumbprint == meant;
+        self.provider(&self.keys.iter().find(is_it)?.provider)
     }
 
     /// The login's credential for a provider.
@@ -154,8 +167,9 @@ impl Providers {
                 self.logins.push(Login { name, key, credentials });
             }
             "key" => {
-                let (name, provider) = (word()?.to_string(), word()?.to_string());
-                self.keys.push(OwnedKey { name, provider });
+                let [name, provider, thumbprint] =
+                    [word()?, word()?, word()?].map(|text| text.to_string());
+                self.keys.push(OwnedKey { name, provider, thumbprint });
             }
             _ => return None,
         }
@@ -190,8 +204,8 @@ impl Providers {
             words.extend(credentials.iter().map(String::as_str));
             line("login", &words);
         }
-        for OwnedKey { name, provider } in &self.keys {
-            line("key", &[name, provider]);
+        for OwnedKey { name, provider, thumbprint } in &self.keys {
+            line("key", &[name, provider, thumbprint]);
         }
         for other in &self.others {
             text.push_str(other);
@@ -251,6 +265,33 @@ impl Keyring {
     }
 }
 
+impl Keyring {
+    /// Refuses to drop a key that a login has: its credential would be another key's.
+    pub(super) fn check_without_login(&self, key: &str) -> Result<()> {
+        match self.providers().unwrap_or_default().login_of_key(key) {
+            None => Ok(()),
+            Some(login) => Err(Error::misuse(
+                Subject::Key("provider key"),
+                format!(
+                    "the login `{}` was made from it: DROP LOGIN first (`pellucid sql`)",
+                    login.name
+                ),
+            )),
+        }
+    }
+
+    /// Forgets whose a key was that is gone. Under the lock of a change.
+    pub(super) fn forget_key(&self, key: &str) -> Result<()> {
+        let Ok(mut providers) = self.providers() else { return Ok(()) };
+        let before = providers.keys.len();
+        providers.keys.retain(|one| !one.name.eq_ignore_ascii_case(key));
+        match providers.keys.len() == before {
+            true => Ok(()),
+            false => file(self.home()).replace(self.key(), providers.encode().as_bytes()),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -276,7 +317,7 @@ mod tests {
                 key: "k".into(),
                 credentials: vec!["c".into()],
             }],
-            keys: vec![OwnedKey { name: "k".into(), provider: "EKM Prov".into() }],
+            keys: vec![OwnedKey::new("k", b"public", "EKM Prov")],
             others: vec![Zeroizing::new("quorum =61".to_owned())],
         };
         let text = written.encode();
@@ -287,5 +328,7 @@ mod tests {
         assert!(written.credential_of(login, "ekm prov").is_some());
         assert!(written.credential_of(login, "other").is_none());
         assert!(written.login_of_key("").is_none());
+        assert!(written.provider_of_key("K", b"public").is_some());
+        assert!(written.provider_of_key("k", b"another").is_none());
     }
 }

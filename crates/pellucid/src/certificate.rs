@@ -11,6 +11,7 @@ use std::sync::{Arc, OnceLock};
 
 pub use elsewhere::{KeyPlace, PrivateKey};
 
+use aws_lc_rs::constant_time::verify_slices_are_equal;
 use aws_lc_rs::rsa::{
     OaepPrivateDecryptingKey, OaepPublicEncryptingKey, PrivateDecryptingKey, PublicEncryptingKey,
     OAEP_SHA256_MGF1SHA256,
@@ -280,11 +281,37 @@ impl Certificate {
     /// # Errors
     /// Message 15474.
     pub fn check_pair(&self) -> Result<()> {
+        if self.place().is_some() {
+            self.sign(b"pellucid/1 pair")?;
+            let secret = Secret32::random()?;
+            return self.proves(secret.expose(), b"pellucid/1 pair").map(|_| ());
+        }
         let signature = self.sign(b"pellucid/1 pair").unwrap_or_default();
         if self.public.verify(b"pellucid/1 pair", &signature) {
             return Ok(());
         }
         Err(Error::message(message::KEYS_DO_NOT_MATCH, "certificate"))
+    }
+
+    /// Encrypts `secret`; where the private half is elsewhere, it has proved then that it decrypts.
+    pub(crate) fn proves(&self, secret: &[u8; 32], label: &[u8]) -> Result<Vec<u8>> {
+        let wrapped = self.public.encrypt(secret, label)?;
+        if self.place().is_none() {
+            return Ok(wrapped);
+        }
+        match self.decrypt(&wrapped, label) {
+            Ok(found) if verify_slices_are_equal(found.expose(), secret).is_ok() => Ok(wrapped),
+            Ok(_) | Err(Error::Unauthentic { .. }) => Err(self.is_another()),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn is_another(&self) -> Error {
+        let place = self.place().map(|place| format!(" {place}")).unwrap_or_default();
+        let cause = format!(
+            "the private key{place} is not the one that belongs to it: nothing was protected by it"
+        );
+        Error::misuse(self.public.as_subject(), cause)
     }
 
     /// The public half.
@@ -328,7 +355,14 @@ impl Certificate {
     pub(crate) fn sign(&self, message: &[u8]) -> Result<Vec<u8>> {
         let (key, known) = match &self.private {
             Private::Here(key, known) => (key, known),
-            Private::Elsewhere(key) => return key.sign(message),
+            Private::Elsewhere(key) => {
+                let signature = key.sign(message)?;
+                // What has its place may have another key under the name by now: nothing would open what it signs.
+                return match self.public.verify(message, &signature) {
+                    true => Ok(signature),
+                    false => Err(self.is_another()),
+                };
+            }
         };
         let refused = || self.public.misuse("its private key refuses to sign");
         let pair = match known.get() {

@@ -298,17 +298,10 @@ pub fn unwrap(
         let opened = match protector {
             Protector::KeyFile(p) => p.unwrap(binding, keys.key_files()),
             Protector::Certificate(p) => match p.find(keys) {
-                Ok(certificate) => match p.unwrap(binding, &certificate) {
-                    // What holds the key may not answer now, and another protector opens.
-                    Err(Closed::Failed(error @ Error::Io { .. })) => {
-                        trouble.get_or_insert(error);
-                        continue;
-                    }
-                    opened => opened,
-                },
+                Ok(certificate) => p.unwrap(binding, &certificate),
                 Err(closed @ Closed::Missing(_)) => Err(closed),
                 // The other protectors may still open if the keyring is broken.
-                Err(Closed::Failed(error)) => {
+                Err(Closed::Trouble(error) | Closed::Failed(error)) => {
                     trouble.get_or_insert(error);
                     continue;
                 }
@@ -334,6 +327,9 @@ pub fn unwrap(
         match opened {
             Ok(dek) => return check_commitment(dek, binding),
             Err(Closed::Missing(key)) => missing.push(key),
+            Err(Closed::Trouble(error)) => {
+                trouble.get_or_insert(error);
+            }
             Err(Closed::Failed(error)) => return Err(error),
         }
     }

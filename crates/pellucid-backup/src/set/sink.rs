@@ -102,8 +102,8 @@ impl Ahead {
         }
         self.end()?;
         self.waiting = 0;
-        let file = file.try_clone()?;
-        // Without a thread the end waits.
+        // Without a descriptor or a thread the end waits.
+        let Ok(file) = file.try_clone() else { return Ok(()) };
         self.thread = std::thread::Builder::new().spawn(move || file.sync_data()).ok();
         Ok(())
     }

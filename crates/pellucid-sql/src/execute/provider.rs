@@ -87,7 +87,9 @@ impl Session {
         let keyring = self.keyring_for_certificates()?;
         let providers = keyring.providers()?;
         let found = self.asymmetric_key_of(&keyring, "find", name)?;
-        let provider = providers.provider_of_key(name).map_or("", |one| one.name.as_str());
+        let stored = keyring.stored_certificate(&found)?;
+        let provider = providers.provider_of_key(name, stored.public().der());
+        let provider = provider.map_or("", |one| one.name.as_str());
         let login = providers.login_of_key(name);
         match login.and_then(|login| providers.credential_of(login, provider)) {
             Some(_) => Ok(found),
@@ -158,9 +160,14 @@ impl Session {
         if all.provider(name).is_none() {
             return Err(Message::does_not_exist("drop", PROVIDER, name).into());
         }
+        // One without its certificate was interrupted, or its file is gone.
+        let is_there = |key: &OwnedKey| keyring.stored_certificate(&key.name).is_ok();
         let uses = [
             (all.credentials.iter().any(|one| is_same(&one.provider, name)), "credential"),
-            (all.keys.iter().any(|one| is_same(&one.provider, name)), "asymmetric key"),
+            (
+                all.keys.iter().any(|one| is_same(&one.provider, name) && is_there(one)),
+                "asymmetric key",
+            ),
         ];
         if let Some((_, kind)) = uses.into_iter().find(|(is_used, _)| *is_used) {
             return Err(Message::of(table::PROVIDER_REFERENCED, [&kind]).into());
@@ -251,8 +258,13 @@ impl Session {
         if !provider.is_enabled {
             return Err(Message::known(&known::PROVIDER_DISABLED, &[&provider.name]).into());
         }
-        if keyring.stored_certificate(name).is_ok() {
-            return Err(Message::of(table::ASYMMETRIC_KEY_EXISTS, [&name]).into());
+        // Before a key is made in the provider that nobody would know of.
+        match keyring.check_new_key(name) {
+            Ok(()) => {}
+            Err(error) if error.number() == Some(15232) => {
+                return Err(Message::of(table::ASYMMETRIC_KEY_EXISTS, [&name]).into())
+            }
+            Err(error) => return Err(error.into()),
         }
         let user = self.shared.user().to_owned();
         let persons = [user.as_str(), ADMINISTRATOR].into_iter().filter_map(|name| all.login(name));
@@ -274,15 +286,18 @@ impl Session {
                 .and_then(|plugin| plugin.public(place.key()))
                 .map_err(|error| failed(error, table::KEY_NOT_IN_PROVIDER, wanted.key_name))?,
         };
-        let owned = OwnedKey { name: name.to_owned(), provider: provider.name.clone() };
+        let pin = Some(credential.secret.as_str()).filter(|pin| !pin.is_empty());
+        keyring
+            .add_provider_key(name, &public_key, place, pin)
+            .map_err(|error| failed(error, table::KEY_NOT_IN_PROVIDER, wanted.key_name))?;
+        // Who is interrupted here has a key without a provider's word: it is dropped and made again, OPEN_EXISTING.
+        let owned = OwnedKey::new(name, &public_key, &provider.name);
         let event = Event::new(Action::Created, "asymmetric key").of(name);
-        keyring.change_providers(event, |all| {
+        Ok(keyring.change_providers(event, |all| {
             all.keys.retain(|one| !is_same(&one.name, name));
             all.keys.push(owned);
             Ok(())
-        })?;
-        keyring.add_provider_key(name, &public_key, place)?;
-        Ok(())
+        })?)
     }
 
     fn drop_asymmetric_key(&mut self, name: &str, remove: bool) -> Done {
@@ -297,11 +312,6 @@ impl Session {
             return Err(Message::of(table::KEY_HAS_LOGIN, [&name]).into());
         }
         keyring.drop_certificate(&name)?;
-        let event = Event::new(Action::Dropped, "asymmetric key").of(name.as_str());
-        keyring.change_providers(event, |all| {
-            all.keys.retain(|one| !is_same(&one.name, &name));
-            Ok(())
-        })?;
         if remove {
             // What may be the only key of something is its provider's to remove.
             let thumbprint = pellucid::hash::hex(stored.public().thumbprint());

@@ -47,6 +47,12 @@ impl KeyPlace {
         }
     }
 
+    /// The same for people: what stands behind a `?` of a URI, such as where its PIN lies, is nobody's who reads a header.
+    pub fn without_query(&self) -> Self {
+        let key = self.key.split('?').next().filter(|key| !key.is_empty()).unwrap_or(&self.key);
+        Self { provider: self.provider.clone(), key: key.to_owned() }
+    }
+
     /// The provider's name.
     pub fn provider(&self) -> &str {
         &self.provider

@@ -43,7 +43,7 @@ impl Protector {
             Protector::Certificate(own) => {
                 let certificate = own.find(keys).map_err(|closed| match closed {
                     Closed::Missing(key) => missing(key.of_one(new.purpose)),
-                    Closed::Failed(error) => error,
+                    Closed::Trouble(error) | Closed::Failed(error) => error,
                 })?;
                 wrap(dek, new, &Wrapping::Certificate(&certificate))
             }

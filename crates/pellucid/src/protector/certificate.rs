@@ -31,9 +31,10 @@ impl CertificateProtector {
         binding: &Binding<'_>,
         certificate: &Certificate,
     ) -> Result<Self> {
-        let mut protector = Self::wrap_recovery(dek, binding, certificate.public())?;
+        let wrapped = certificate.proves(dek.expose(), &label(binding))?;
+        let mut protector = Self::of(certificate.public(), wrapped);
         protector.recovery = false;
-        protector.place = certificate.place().cloned();
+        protector.place = certificate.place().map(KeyPlace::without_query);
         protector.signature = certificate.sign(&protector.signed(binding))?;
         Ok(protector)
     }
@@ -43,7 +44,11 @@ impl CertificateProtector {
         binding: &Binding<'_>,
         certificate: &PublicCertificate,
     ) -> Result<Self> {
-        Ok(Self {
+        Ok(Self::of(certificate, certificate.encrypt(dek.expose(), &label(binding))?))
+    }
+
+    fn of(certificate: &PublicCertificate, wrapped: Vec<u8>) -> Self {
+        Self {
             name: certificate
                 .name()
                 .chars()
@@ -51,11 +56,11 @@ impl CertificateProtector {
                 .take(MOST_NAME_CHARS)
                 .collect(),
             thumbprint: *certificate.thumbprint(),
-            wrapped: certificate.encrypt(dek.expose(), &label(binding))?,
+            wrapped,
             signature: Vec::new(),
             recovery: true,
             place: None,
-        })
+        }
     }
 
     /// Finds the certificate that opens the protector in the keyring. A recovery protector has no
@@ -79,37 +84,30 @@ impl CertificateProtector {
         }
     }
 
-    /// Unwraps the DEK with the certificate that [`Self::find`] found. A key that is elsewhere may not be at hand now.
+    /// Unwraps the DEK with the certificate that [`Self::find`] found. Where the private key is elsewhere, what has it may not answer
+    /// now, and another protector opens.
     pub(super) fn unwrap(
         &self,
         binding: &Binding<'_>,
         certificate: &Certificate,
     ) -> std::result::Result<Dek, Closed> {
-        match self.open(binding, certificate) {
-            Ok(dek) => Ok(dek),
+        let unauthentic = |cause: &'static str| {
+            Error::unauthentic(Subject::Certificate(self.name.clone()), cause)
+        };
+        if !self.recovery && !certificate.public().verify(&self.signed(binding), &self.signature) {
+            return Err(Closed::Failed(unauthentic(
+                "the protector was not made by this certificate: the key may be somebody else's",
+            )));
+        }
+        match certificate.decrypt(&self.wrapped, &label(binding)) {
+            Ok(secret) => Ok(Dek::from_secret(secret)),
             Err(Error::MissingKey { cause, .. }) => Err(Closed::Missing(Missing::Unusable {
                 name: self.name.clone(),
                 recovery: self.recovery,
                 cause: cause.into_owned(),
             })),
-            Err(error) => Err(Closed::Failed(error)),
-        }
-    }
-
-    fn open(&self, binding: &Binding<'_>, certificate: &Certificate) -> Result<Dek> {
-        if !self.recovery && !certificate.public().verify(&self.signed(binding), &self.signature) {
-            return Err(Error::unauthentic(
-                Subject::Certificate(self.name.clone()),
-                "the protector was not made by this certificate: the key may be somebody else's",
-            ));
-        }
-        match certificate.decrypt(&self.wrapped, &label(binding)) {
-            Ok(secret) => Ok(Dek::from_secret(secret)),
-            Err(error @ (Error::MissingKey { .. } | Error::Io { .. })) => Err(error),
-            Err(_) => Err(Error::unauthentic(
-                Subject::Certificate(self.name.clone()),
-                "the wrapped key does not open",
-            )),
+            Err(error) if certificate.place().is_some() => Err(Closed::Trouble(error)),
+            Err(_) => Err(Closed::Failed(unauthentic("the wrapped key does not open"))),
         }
     }
 

@@ -9,6 +9,8 @@ use crate::message::CERTIFICATE_NOT_FOUND;
 pub(super) enum Closed {
     /// Its key is not at hand, or another one is. The next protector is tried.
     Missing(Missing),
+    /// What has its key does not answer as it should. The next protector is tried, and this is told if none opens.
+    Trouble(Error),
     /// Any other error.
     Failed(Error),
 }

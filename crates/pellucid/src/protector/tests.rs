@@ -357,7 +357,26 @@ fn what_holds_a_key_and_does_not_answer_keeps_no_other_protector_from_opening() 
             let key = in_token(&inside, Some(trouble));
             assert!(wrap(&dek, binding, &Wrapping::Certificate(&key)).is_err());
         }
+        // One that decrypts nothing is trouble, no forgery: its signature was right.
+        let other = Certificate::generate("y", &CertificateRequest::new("y", 10)).unwrap();
+        let changed = with_public(&inside, &other);
+        let keys = Keys { certificates: vec![changed.clone()], ..Keys::none() };
+        assert!(unwrap(std::slice::from_ref(&protector), binding, &keys).is_err());
+        let keys = Keys { passphrases: vec![passphrase.clone()], ..keys };
+        assert_eq!(unwrap(&[protector.clone(), second.clone()], binding, &keys).unwrap(), dek);
+        // And nothing is protected by it: not by one whose key was made anew under its name, and not by one that only signs.
+        let told = wrap(&dek, binding, &Wrapping::Certificate(&changed)).unwrap_err();
+        assert!(told.to_string().contains("nothing was protected by it"), "{told}");
+        assert!(changed.check_pair().is_err());
     });
+}
+
+/// The public half of one key, and what answers has another one.
+fn with_public(public: &Certificate, answers: &Certificate) -> Certificate {
+    let place = KeyPlace::new("pkcs11", "pkcs11:object=tde").unwrap();
+    let token = Token { place, key: answers.clone(), trouble: None };
+    let public_key = public.public().public_key.clone();
+    Certificate::elsewhere("tde", &public_key, Arc::new(token)).unwrap()
 }
 
 #[test]
