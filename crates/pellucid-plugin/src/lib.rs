@@ -154,8 +154,15 @@ impl Plugin {
     }
 
     fn question<'a>(&self, operation: Operation, key: &'a str) -> Result<Question<'a>> {
-        check_key(key)?;
-        Ok(Question::new(operation, key))
+        // What was wrapped or made by a key was checked then.
+        match operation {
+            Operation::Unwrap | Operation::Decrypt | Operation::Sign => {}
+            _ => check_key(key)?,
+        }
+        match key.len() {
+            1..=KEY_BYTES_MOST => Ok(Question::new(operation, key)),
+            _ => Err(Error::misuse(self.subject(), "a key has 1 to 1024 bytes")),
+        }
     }
 
     fn subject(&self) -> Subject {
