@@ -169,7 +169,14 @@ impl Plugin {
     }
 
     fn question<'a>(&self, operation: Operation, key: &'a str) -> Result<Question<'a>> {
-        check_key(key)?;
+        // What was wrapped or made by a key was checked then.
+        match operation {
+            Operation::Unwrap | Operation::Decrypt | Operation::Sign => {}
+            _ => check_key(key)?,
+        }
+        if !(1..=KEY_BYTES_MOST).contains(&key.len()) {
+            return Err(Error::misuse(self.subject(), "a key has 1 to 1024 bytes"));
+        }
         let mut question = Question::new(operation, key);
         if let Some(pin) = &self.pin {
             question.put(Field::Pin, pin, SECRET_BYTES_MOST)?;
