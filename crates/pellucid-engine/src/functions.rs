@@ -54,6 +54,9 @@ fn encrypt_main(lender: Lender<'_>, certificate: Option<String>) -> Result<Strin
     }
     // SQLite has no file object before it has opened the file.
     own.number("SELECT count(*) FROM main.sqlite_schema")?;
+    if let Some(over) = opened::over(&own)? {
+        return Err(over.refuse_in_place().into());
+    }
     let path = named_file::of(&own, c"main").ok_or_else(|| {
         refuse(
             "the main database is not a file that this connection has open by the system's VFS; `pellucid encrypt` \

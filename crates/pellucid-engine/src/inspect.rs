@@ -16,7 +16,7 @@ use pellucid::sector::{
 };
 use pellucid::wal::Version;
 use pellucid::{Error, Result, Subject};
-use pellucid_files::paths::{copy_path, own_name};
+use pellucid_files::paths::{copy_path, over_of, own_name};
 use pellucid_vfs::container::ReadHeader;
 use pellucid_vfs::pins::{Expectation, Lesser};
 use pellucid_vfs::truncated_file;
@@ -148,6 +148,12 @@ fn settled(mut look: impl FnMut() -> Result<(Inspection, Vec<u8>)>) -> Result<In
 const LOOKS: u32 = 100;
 
 fn look(path: &Path) -> Result<(Inspection, Vec<u8>)> {
+    if let Some(vfs) = over_of(path) {
+        return Err(Error::misuse(Subject::Container, format!(
+            "it lies over the VFS `{vfs}` and is no file of this machine: a program that has the VFS makes a copy that is one, or one \
+             with a new key, by `VACUUM INTO`"
+        )));
+    }
     let io = |error| Error::io(Subject::File(path.to_owned()), error);
     let mut file = pellucid_files::regular::open(path).map_err(io)?;
     let metadata = file.metadata().map_err(io)?;

@@ -3,7 +3,7 @@
 //! Read in a constructor, because programs overwrite their environment (process titles) and because a program
 //! must not be able to switch the shim off half way.
 
-use std::ffi::CString;
+use std::ffi::{CString, OsString};
 use std::os::unix::ffi::OsStringExt;
 use std::sync::OnceLock;
 
@@ -24,6 +24,8 @@ pub struct Settings {
     pub mode: Mode,
     /// `PELLUCID_WITNESS`: the file that learns that the shim was entered.
     pub witness: Option<CString>,
+    /// `PELLUCID_OVER`: the lower VFS of what names none.
+    pub over: OsString,
 }
 
 /// The settings as they were when the library was loaded.
@@ -41,6 +43,7 @@ pub fn settings() -> &'static Settings {
         let witness = std::env::var_os("PELLUCID_WITNESS")
             .filter(|path| !path.is_empty())
             .and_then(|path| CString::new(path.into_vec()).ok());
-        Settings { mode, witness }
+        let over = std::env::var_os("PELLUCID_OVER").unwrap_or_default();
+        Settings { mode, witness, over }
     })
 }

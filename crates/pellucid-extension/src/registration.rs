@@ -4,6 +4,7 @@ use std::ffi::{c_int, c_void};
 use std::sync::{Mutex, PoisonError};
 
 use crate::api::SQLITE_OK;
+use crate::mode::settings;
 
 /// The address of the table of the SQLite that the shim works with. Held while the shim is registered, so that a thread
 /// that fails takes back nothing of one that did not.
@@ -24,6 +25,7 @@ pub unsafe fn register(table: *const c_void) -> Result<(), &'static str> {
         return Err("this program is statically linked: a library loaded into it gets a second C library that was never started; use a dynamically linked build");
     }
     pellucid_vfs::memory::guard();
+    pellucid_vfs::over_by_default(&settings().over);
     let mut registered = TABLE.lock().unwrap_or_else(PoisonError::into_inner);
     if registered.is_some_and(|other| other != table.addr()) {
         return Err("this process has two SQLites, and the shim already works with the other one");

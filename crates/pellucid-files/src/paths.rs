@@ -11,6 +11,15 @@ use rustix::io::Errno;
 
 use crate::way::Way;
 
+/// How the place of a database begins that lies over a lower VFS that was named: the VFS's name and the database's follow. No file of
+/// this machine has such a path.
+pub const OVER: &str = "/pellucid-over";
+
+/// The VFS that a database lies over, if `path` is the place of one that is no file of this machine.
+pub fn over_of(path: &Path) -> Option<&str> {
+    path.strip_prefix(OVER).ok()?.components().next()?.as_os_str().to_str()
+}
+
 /// The whole path of a database, of a copy that of the database it belongs to: what it is called in one directory means
 /// nothing in another.
 pub fn original_path(path: &Path) -> PathBuf {

@@ -109,6 +109,8 @@ slots! {
         *mut Connection, *const c_char, *const c_char, *mut *mut c_char) -> c_int;
     malloc64 @ 197: unsafe extern "C" fn(u64) -> *mut c_void;
     filename_database @ 246: unsafe extern "C" fn(*const c_char) -> *const c_char;
+    filename_journal @ 247: unsafe extern "C" fn(*const c_char) -> *const c_char;
+    filename_wal @ 248: unsafe extern "C" fn(*const c_char) -> *const c_char;
     db_name_raw @ 264:
         unsafe extern "C" fn(*mut Connection, c_int) -> *const c_char;
 }

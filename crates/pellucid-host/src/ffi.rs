@@ -205,6 +205,10 @@ pub const IOERR_DATA: c_int = IOERR | (32 << 8);
 
 /// Open for reading.
 pub const OPEN_READONLY: c_int = 0x1;
+/// `SQLITE_OPEN_SUPER_JOURNAL`
+pub const OPEN_SUPER_JOURNAL: c_int = 0x4000;
+/// `SQLITE_ACCESS_EXISTS`
+pub const ACCESS_EXISTS: c_int = 0;
 /// Open for reading and writing.
 pub const OPEN_READWRITE: c_int = 0x2;
 /// Make the file if there is none.

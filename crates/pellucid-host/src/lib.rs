@@ -34,6 +34,7 @@ pub mod function;
 pub mod holders;
 pub mod lending;
 mod options;
+pub mod over;
 pub mod patience;
 pub mod statement;
 pub mod table;

@@ -26,6 +26,7 @@ use pellucid::unit::{FileKind, Place, TAIL_BYTES};
 use pellucid::{Error, Result, Subject};
 use pellucid_host::code::{note, report, Code, Outcome};
 use pellucid_host::ffi;
+use pellucid_host::over::Over;
 
 use crate::log_chain::LogChain;
 use crate::lower::{Lower, ReadEnd};
@@ -92,6 +93,8 @@ pub struct Container {
     lower: Cell<Option<Lower>>,
     credentials: Arc<Credentials>,
     expected: Expectation,
+    /// The lower VFS, if it was named.
+    over: Option<&'static Over>,
     /// Whether copies of this database are asked to be plain.
     plain_copies: bool,
     /// Whether the file was [`Phase::New`] at open.
@@ -142,7 +145,7 @@ impl Container {
         credentials: Credentials,
         phase: Phase,
         expected: Expectation,
-        plain_copies: bool,
+        (plain_copies, over): (bool, Option<&'static Over>),
     ) -> Result<Self> {
         let was_new = matches!(phase, Phase::New);
         let keys = match &phase {
@@ -153,6 +156,7 @@ impl Container {
             path,
             credentials: Arc::new(credentials),
             expected,
+            over,
             plain_copies,
             was_new,
             copied_with: RefCell::new(None),
@@ -186,6 +190,11 @@ impl Container {
     /// The database's file name.
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// The lower VFS, if it is one that was named and not the platform's.
+    pub fn over(&self) -> Option<&'static Over> {
+        self.over
     }
 
     /// Forgets the lower file, which the caller closes next.

@@ -52,6 +52,8 @@ struct State {
     folder: Option<Arc<Folder>>,
     /// Of a main database: dropped when the lower file, and with it the connection's locks, is closed.
     presence: Option<Presence>,
+    /// The lower file's object, where it does not lie behind the shim's.
+    memory: Option<Vec<u128>>,
 }
 
 enum Kind {
@@ -102,9 +104,9 @@ pub unsafe fn discard(lower: *mut File) {
 /// connection may do.
 ///
 /// # Safety
-/// `file` has the shim's memory; the lower file behind it is open; `name` is SQLite's.
+/// `file` has the shim's memory; the lower file is open and stays where it is; `name` is SQLite's.
 pub unsafe fn open(
-    file: *mut File,
+    (file, lower): (*mut File, *mut File),
     name: *const c_char,
     path: Option<PathBuf>,
     flags: c_int,
@@ -113,7 +115,7 @@ pub unsafe fn open(
     expected: Expectation,
 ) -> c_int {
     // SAFETY: by contract; the handle lives in `State`, which close drops.
-    let lower = unsafe { Lower::new(lower_of(file)) };
+    let lower = unsafe { Lower::new(lower) };
     let kind = match path {
         None => TempStore::new(lower)
             .map(|store| Kind::Temp(Box::new(store)))
@@ -166,7 +168,7 @@ pub unsafe fn open(
         }
     };
     let version = lower.version().clamp(1, 3);
-    let state = State { kind, lower, folder: None, presence: None };
+    let state = State { kind, lower, folder: None, presence: None, memory: None };
     // SAFETY: `file` has room for a `ShimFile`.
     unsafe {
         (*file.cast::<ShimFile>()).state = Box::into_raw(Box::new(state));
@@ -175,14 +177,20 @@ pub unsafe fn open(
     ffi::OK
 }
 
-/// Keeps the folder in which the names of an opened file are looked for, and counts its connection.
+/// Keeps the folder in which the names of an opened file are looked for, and counts its connection. Keeps `memory`, in which the lower
+/// file's object lies, as long as that is open.
 ///
 /// # Safety
 /// `file` was opened by [`open`].
-pub unsafe fn keep(file: *mut File, folder: Option<Arc<Folder>>, presence: Option<Presence>) {
+pub unsafe fn keep(
+    file: *mut File,
+    folder: Option<Arc<Folder>>,
+    presence: Option<Presence>,
+    memory: Option<Vec<u128>>,
+) {
     // SAFETY: by contract.
     let state = unsafe { &mut *(*file.cast::<ShimFile>()).state };
-    (state.folder, state.presence) = (folder, presence);
+    (state.folder, state.presence, state.memory) = (folder, presence, memory);
 }
 
 const TEMPORARY: c_int =
@@ -323,13 +331,14 @@ unsafe extern "C" fn close(file: *mut File) -> c_int {
     unsafe { (*file).methods = std::ptr::null() };
     let mut state = state;
     let (lower, folder, presence) = (state.lower, state.folder.clone(), state.presence.take());
+    let memory = state.memory.take();
     let closed = catch_unwind(AssertUnwindSafe(|| {
         let mut state = state;
         names::within(state.folder.clone().as_ref(), || state.close())
     }));
     let flushed = closed.unwrap_or(ffi::IOERR);
     let code = names::within(folder.as_ref(), || lower.close());
-    drop(presence);
+    drop((presence, memory));
     match code {
         ffi::OK => flushed,
         code => code,

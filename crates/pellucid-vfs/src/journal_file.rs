@@ -169,6 +169,12 @@ impl JournalFile {
     /// Writes the page number that begins the super-journal record. It and all bytes behind it are
     /// in clear.
     fn begin_clear(&mut self, offset: u64) -> Outcome<()> {
+        if let Some(over) = self.container.over() {
+            let instead = "write to one of them at a time, or use the journal mode WAL";
+            let error = over.refuse("a transaction over several databases", instead);
+            self.container.report(&error);
+            return Err(Code(ffi::IOERR_WRITE));
+        }
         self.flush()?;
         self.clear_from = Some(offset);
         self.lower.write(&self.record[..4], offset)
@@ -393,6 +399,10 @@ impl JournalFile {
     }
 
     fn look_for_super_journal(&self, size: u64) -> Outcome<Option<(Vec<u8>, u64)>> {
+        if self.container.over().is_some() {
+            // None is ever written there (`begin_clear`).
+            return Ok(None);
+        }
         let mut journal = self.container.path().as_os_str().to_owned();
         journal.push("-journal");
         let mut failed = None;

@@ -6,7 +6,7 @@
 //! In the order in which to read it. docs/how-it-works.md has the pictures, docs/format.md says
 //! what each byte means.
 //!
-//! 1. `vfs` registers the VFS and opens files. `file` has the functions that SQLite calls on an
+//! 1. `vfs` registers the VFS and opens files; `vfs/named.rs` finds a lower VFS that was named. `file` has the functions that SQLite calls on an
 //!    open file; `sqlite_file` is what all five kinds of file do.
 //! 2. `main_file`: whether a file is plain or sealed, and the locks that SQLite takes (`lock`,
 //!    `unlock`, `shm_lock`).
@@ -117,5 +117,5 @@ pub use database::truncated as truncated_page;
 pub use in_memory::reserve as reserve_in_memory;
 pub use lower::{ReadEnd, CALL_BYTES};
 pub use main_file::truncated as truncated_file;
-pub use vfs::{make_default, register, NAME};
+pub use vfs::{by_default as over_by_default, make_default, register, NAME};
 pub use wal_file::{refuse_other_at, Standing};

@@ -101,6 +101,10 @@ impl MainFile {
         let mut first = [0; SECTOR_BYTES];
         lower.read(&mut first, 0)?;
         if size > 0 && laying::is_unfinished(lower, path)? {
+            if let Some(over) = request.over {
+                let instead = "copy it, and the file `-pellucid` beside it, to a directory of this machine, and open it there";
+                return Err(over.refuse("to finish an interrupted conversion", instead).into());
+            }
             laying::roll_forward(lower, path, read_only, expected)?;
             lower.read(&mut first, 0)?;
             size = lower.size()?;
@@ -142,9 +146,8 @@ impl MainFile {
             Phase::Plain | Phase::Sealed => {}
         }
         let sealed = matches!(phase, Phase::Sealed);
-        let (expected, plain_copies) = (expected.clone(), request.plain_copies);
-        let container =
-            Container::new(path.to_owned(), lower, credentials, phase, expected, plain_copies);
+        let (expected, how) = (expected.clone(), (request.plain_copies, request.over));
+        let container = Container::new(path.to_owned(), lower, credentials, phase, expected, how);
         let container = Rc::new(container?);
         if sealed {
             container.begin(size)?;
@@ -787,6 +790,9 @@ fn refuse_plain(class: FileClass, request: &Request) -> Result<(), Error> {
         return Err(plain_where_sealed_is_required());
     }
     if class == FileClass::Plain && request.names_a_key() {
+        if let Some(over) = request.over {
+            return Err(over.refuse_in_place());
+        }
         return Err(Error::misuse(
             Subject::Container,
             "a key is named, but this is a plain database; encrypt it with `pellucid encrypt`",

@@ -12,6 +12,7 @@ use pellucid::log_archive::ArchiveState;
 use pellucid_host::code::{Code, Outcome};
 use pellucid_host::connection::Handle;
 use pellucid_host::ffi::{self, File, Vfs};
+use pellucid_host::over::Over;
 use pellucid_host::DatabaseError;
 
 use crate::container::Container;
@@ -90,6 +91,15 @@ pub fn main<'a>(
     Ok(found.map(|(lower, files)| {
         (OpenFile::within(lower), OpenDatabase { files, _open: PhantomData })
     }))
+}
+
+/// The lower VFS that was named for the main database of `handle`. `None` if that is a file of this machine, or not of the
+/// shim.
+///
+/// # Errors
+/// SQLite's error, if the connection has no file.
+pub fn over(handle: &Handle<'_>) -> Result<Option<&'static Over>, DatabaseError> {
+    Ok(main(handle)?.and_then(|(_, database)| database.over()))
 }
 
 /// The write-ahead log of `handle`, if its main database is sealed and has one open.

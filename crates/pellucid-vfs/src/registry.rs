@@ -6,11 +6,14 @@
 //! makes names of its own, only the path is left. `sqlite3_database_file_object` would crash on
 //! such names, because it trusts a pointer in front of them.
 
-use std::ffi::{c_char, OsStr};
+use std::ffi::{c_char, CStr};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::Mutex;
+
+use pellucid_host::api::Api;
+use pellucid_host::over::Over;
 
 use crate::files::Files;
 
@@ -21,6 +24,8 @@ struct Entry {
     files: usize,
     /// The address of its container.
     container: usize,
+    /// The lower VFS that was named for it.
+    over: Option<&'static Over>,
 }
 
 static OPEN: Mutex<Vec<Entry>> = Mutex::new(Vec::new());
@@ -44,6 +49,7 @@ pub fn enter(name: *const c_char, files: &Rc<Files>) {
         path: files.container.path().to_owned(),
         files: Rc::into_raw(files.clone()) as usize,
         container: files.container.address(),
+        over: files.container.over(),
     };
     open().push(entry);
 }
@@ -66,14 +72,7 @@ pub fn find(database: *const c_char, journal: &Path) -> Partner {
     if let Some(entry) = open.iter().find(|entry| entry.name == database as usize) {
         return Partner::Found(share(entry));
     }
-    let named_after = |entry: &&Entry| {
-        [OsStr::new("-journal"), OsStr::new("-wal")].iter().any(|suffix| {
-            let mut name = entry.path.as_os_str().to_owned();
-            name.push(suffix);
-            name.as_bytes() == journal.as_os_str().as_bytes()
-        })
-    };
-    let mut by_path = open.iter().filter(named_after);
+    let mut by_path = open.iter().filter(|entry| is_named_after(journal, entry));
     match (by_path.next(), by_path.next()) {
         (None, _) => Partner::Unknown,
         (Some(entry), None) => Partner::Found(share(entry)),
@@ -85,6 +84,33 @@ pub fn find(database: *const c_char, journal: &Path) -> Partner {
 /// if it is not of the shim.
 pub fn address(name: *const c_char) -> Option<usize> {
     open().iter().find(|entry| entry.name == name as usize).map(|entry| entry.container)
+}
+
+/// The lower VFS that was named for the database which a journal's or a log's name belongs to. By the address of the name: two VFSes
+/// may use the same names.
+pub fn over_of(name: *const c_char) -> Option<&'static Over> {
+    let api = Api::get()?;
+    let open = open();
+    let is_of = |entry: &&Entry| {
+        let database = entry.name as *const c_char;
+        // SAFETY: the name of an open main database, which SQLite made and keeps.
+        let beside = unsafe { [api.filename_journal()(database), api.filename_wal()(database)] };
+        database == name || beside.contains(&name)
+    };
+    if let Some(entry) = open.iter().find(is_of) {
+        return entry.over;
+    }
+    // SAFETY: SQLite's names are terminated.
+    let bytes = unsafe { CStr::from_ptr(name) }.to_bytes();
+    let named = open.iter().filter_map(|entry| entry.over.map(|over| (entry, over)));
+    let mut named = named.filter(|(entry, over)| is_named_after(&over.place(bytes), entry));
+    named.next().map(|(_, over)| over)
+}
+
+fn is_named_after(journal: &Path, entry: &Entry) -> bool {
+    let journal = journal.as_os_str().as_bytes();
+    let end = journal.strip_prefix(entry.path.as_os_str().as_bytes());
+    end.is_some_and(|end| end == b"-journal" || end == b"-wal")
 }
 
 fn share(entry: &Entry) -> Rc<Files> {

@@ -15,6 +15,7 @@ use pellucid::protector::{Binding, KeyFile, KeySource, Passphrase, Protector};
 use pellucid::shown::Shown;
 use pellucid::{Algorithm, Dek, Error, Result, Subject};
 use pellucid_host::code::is_out_of_files;
+use pellucid_host::over::Over;
 use pellucid_keyring::{Action, DatabaseMemory, Event, Keyring};
 
 /// Keys a connection may open protectors with.
@@ -92,6 +93,8 @@ pub struct Request {
     pub plain_copies: bool,
     /// `pellucid_mmap=0`, or `PELLUCID_MMAP=0`: pages are not read through a mapping.
     pub unmapped: bool,
+    /// `pellucid_over=`, or `PELLUCID_OVER=`: the lower VFS, if it is not the platform's.
+    pub over: Option<&'static Over>,
 }
 
 impl Request {

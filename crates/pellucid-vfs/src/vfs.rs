@@ -1,6 +1,8 @@
 //! The VFS `pellucid`: registered over the platform's VFS. It opens files; most other calls go to
 //! the lower VFS unchanged.
 
+mod named;
+
 use std::ffi::{c_char, c_int, c_void, CStr, OsStr};
 use std::os::unix::ffi::OsStrExt;
 use std::panic::{catch_unwind, AssertUnwindSafe};
@@ -8,6 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicPtr, Ordering};
 use std::sync::Arc;
 
+use pellucid_files::paths::is_super_journal;
 use pellucid_files::trusted;
 use pellucid_files::way::Way;
 use pellucid_host::api::Api;
@@ -15,6 +18,9 @@ use pellucid_host::code::{note, report};
 use pellucid_host::connection::never_a_database;
 use pellucid_host::ffi;
 use pellucid_host::ffi::{File, Opaque, Vfs};
+use pellucid_host::over::{of_shim, Over};
+
+pub use named::by_default;
 
 use crate::copy;
 use crate::file;
@@ -94,7 +100,9 @@ fn register_over_default(api: Api, make_default: bool) -> c_int {
     }
     let mut shim = SHIM.load(Ordering::Acquire);
     if shim.is_null() {
-        let made = Box::into_raw(Box::new(shim_over(default)));
+        // SAFETY: a registered VFS.
+        unsafe { names::install(default) };
+        let made = Box::into_raw(Box::new(shim_over(default, NAME.as_ptr())));
         let raced =
             SHIM.compare_exchange(std::ptr::null_mut(), made, Ordering::AcqRel, Ordering::Acquire);
         shim = match raced {
@@ -113,18 +121,17 @@ fn register_over_default(api: Api, make_default: bool) -> c_int {
     unsafe { api.vfs_register()(shim, c_int::from(make_default)) }
 }
 
-fn shim_over(lower: *mut Vfs) -> Vfs {
-    // SAFETY: SQLite gave the pointer; a registered VFS stays valid.
-    let below = unsafe { &*lower };
-    // SAFETY: as above.
-    unsafe { names::install(lower) };
+/// A shim of this name, which lives for ever, over a registered VFS. Its files without a name are the platform's.
+fn shim_over(lower: *mut Vfs, name: *const c_char) -> Vfs {
+    // SAFETY: SQLite gave the pointers; a registered VFS stays valid.
+    let (below, platform) = unsafe { (&*lower, &*lower_vfs().unwrap_or(lower)) };
     let has = |version: c_int| below.version >= version;
     Vfs {
         version: below.version.clamp(1, 3),
-        file_bytes: file::HEAD_BYTES as c_int + below.file_bytes,
+        file_bytes: file::HEAD_BYTES as c_int + platform.file_bytes,
         max_pathname: below.max_pathname,
         next: std::ptr::null_mut(),
-        name: NAME.as_ptr(),
+        name,
         app_data: lower.cast(),
         open: Some(open),
         delete: Some(delete),
@@ -202,6 +209,7 @@ unsafe fn request_of(name: *const c_char) -> Request {
             || flag("PELLUCID_PLAIN_COPIES"),
         unmapped: string(c"pellucid_mmap").is_some_and(|value| value == "0")
             || std::env::var_os("PELLUCID_MMAP").is_some_and(|value| value == "0"),
+        over: None,
     }
 }
 
@@ -212,25 +220,31 @@ unsafe extern "C" fn open(
     flags: c_int,
     out_flags: *mut c_int,
 ) -> c_int {
-    let (lower_vfs, lower) = below(vfs);
     // SAFETY: SQLite gives `file_bytes` of memory.
     unsafe { (*file).methods = std::ptr::null() };
     let opened = catch_unwind(AssertUnwindSafe(|| {
         let _moment = trusted::Moment::begin();
-        let path = if name.is_null() {
-            None
-        } else {
-            // SAFETY: SQLite's names are terminated.
-            Some(PathBuf::from(OsStr::from_bytes(unsafe { CStr::from_ptr(name) }.to_bytes())))
+        // SAFETY: SQLite's names are terminated.
+        let bytes = (!name.is_null()).then(|| unsafe { CStr::from_ptr(name) }.to_bytes());
+        // SAFETY: SQLite's name.
+        let over = match unsafe { over_of(vfs, name, flags) } {
+            Ok(over) => over,
+            Err(code) => return code,
         };
+        let path = bytes.map(|bytes| match over {
+            Some(over) => over.place(bytes),
+            None => PathBuf::from(OsStr::from_bytes(bytes)),
+        });
         let mut request = if flags & ffi::OPEN_MAIN_DB != 0 && path.is_some() {
             // SAFETY: a main database's name is one of SQLite's filename objects.
             unsafe { request_of(name) }
         } else {
             Request::default()
         };
+        request.over = over;
         // SAFETY: a name is terminated.
-        let (copy, is_log) = match unsafe { lent(name) } {
+        let lent = || unsafe { lent(name) };
+        let (copy, is_log) = match over.map_or_else(lent, |_| None) {
             Some(copy::Name::Copy(copy)) => (Some(copy), false),
             Some(copy::Name::Log) => (None, true),
             None => (None, false),
@@ -244,42 +258,62 @@ unsafe extern "C" fn open(
             true => (std::ptr::null(), None, NAMELESS),
             false => (name, path, flags),
         };
+        // SAFETY: SQLite's name.
+        let exists = |path: &Path| over.map_or_else(|| path.exists(), |it| unsafe { it.has(name) });
         if let Some(path) = path.as_ref().filter(|_| flags & ffi::OPEN_CREATE != 0) {
             // A file that would be refused as soon as it exists is not made.
             let copies = !request.plain_copies && newcomer::is_any();
-            if request.forbids_birth() && !copies && !path.exists() {
+            if request.forbids_birth() && !copies && !exists(path) {
                 return report(path, &plain_where_sealed_is_required()).0;
             }
         }
         let mut expected = Expectation::default();
         if let Some(path) = path.as_ref() {
-            let found = std::fs::metadata(path);
             // A FIFO under the name of a database or a log would make the open wait.
-            if found.as_ref().is_ok_and(never_a_database) {
-                note(ffi::CANTOPEN, path, "not a regular file");
-                return ffi::CANTOPEN;
-            }
+            let is_there = match over {
+                Some(_) => flags & ffi::OPEN_MAIN_DB != 0 && exists(path),
+                None => match std::fs::metadata(path) {
+                    Ok(found) if never_a_database(&found) => {
+                        note(ffi::CANTOPEN, path, "not a regular file");
+                        return ffi::CANTOPEN;
+                    }
+                    found => found.is_ok(),
+                },
+            };
             if flags & ffi::OPEN_MAIN_DB != 0 {
-                match expectation(path, found.is_ok(), flags, &request) {
+                match expectation(path, is_there, flags, &request) {
                     Ok(found) => expected = found,
                     Err(code) => return code,
                 }
             }
         }
+        let (lower_vfs, lower) = match (over, lower_vfs()) {
+            (Some(over), _) => over.lower(),
+            // SAFETY: a registered VFS stays valid.
+            (None, Some(platform)) => (platform, unsafe { &*platform }),
+            (None, None) => return ffi::CANTOPEN,
+        };
         let Some(open) = lower.open else { return ffi::CANTOPEN };
         let mut granted = flags;
-        let folder = match path.as_ref().map(|path| folder_of(path, flags)).transpose() {
+        let own = path.as_ref().filter(|_| over.is_none());
+        let folder = match own.map(|path| folder_of(path, flags)).transpose() {
             Ok(folder) => folder.flatten(),
             Err(code) => return code,
         };
-        // SAFETY: the memory behind the shim's head has room for the lower file; the name is handed
-        // down as the same pointer, because URI parameters follow it in memory.
+        let mut memory = over.map(Over::memory);
+        // SAFETY: the memory behind the shim's head has room for a file of the platform's, and `memory` for one of the VFS that was
+        // named; the name is handed down as the same pointer, because URI parameters follow it in memory.
         unsafe {
-            let lower_file = file::lower_of(file);
+            let lower_file = match &mut memory {
+                Some(memory) => memory.as_mut_ptr().cast(),
+                None => file::lower_of(file),
+            };
             (*lower_file).methods = std::ptr::null();
+            let inside = over.map(Over::enter);
             let code = names::within(folder.as_ref(), || {
                 open(lower_vfs, name, lower_file, flags, &mut granted)
             });
+            drop(inside);
             if !out_flags.is_null() {
                 *out_flags = granted;
             }
@@ -287,7 +321,7 @@ unsafe extern "C" fn open(
                 file::discard(lower_file);
                 return code;
             }
-            let presence = path.as_ref().filter(|_| flags & ffi::OPEN_MAIN_DB != 0).map(|path| {
+            let presence = own.filter(|_| flags & ffi::OPEN_MAIN_DB != 0).map(|path| {
                 let look =
                     || Presence::of(folder.as_deref(), path.file_name(), Lower::new(lower_file));
                 names::within(folder.as_ref(), look)
@@ -300,10 +334,11 @@ unsafe extern "C" fn open(
                 }
             }
             let code = names::within(folder.as_ref(), || {
-                file::open(file, name, path, flags, &mut granted, request, expected)
+                let files = (file, lower_file);
+                file::open(files, name, path, flags, &mut granted, request, expected)
             });
             if code == ffi::OK {
-                file::keep(file, folder, presence);
+                file::keep(file, folder, presence, memory);
             }
             if !out_flags.is_null() {
                 *out_flags = granted;
@@ -316,6 +351,44 @@ unsafe extern "C" fn open(
         unsafe { (*file).methods = std::ptr::null() };
         ffi::ERROR
     })
+}
+
+/// The VFS that was named for a file. `None` is the platform's, to which every file without a name goes: what is written there is sealed
+/// under a key that only this process has.
+///
+/// # Safety
+/// `name` and `flags` are SQLite's.
+unsafe fn over_of(
+    vfs: *mut Vfs,
+    name: *const c_char,
+    flags: c_int,
+) -> Result<Option<&'static Over>, c_int> {
+    if name.is_null() {
+        return Ok(None);
+    }
+    if flags & ffi::OPEN_MAIN_DB != 0 {
+        // SAFETY: a main database's name is one of SQLite's filename objects.
+        return unsafe { named::of_main(vfs, name) };
+    }
+    if flags & (ffi::OPEN_MAIN_JOURNAL | ffi::OPEN_WAL) != 0 {
+        return Ok(named::of_beside(vfs, name));
+    }
+    let over = of_shim(vfs);
+    // SAFETY: SQLite's names are terminated.
+    let bytes = unsafe { CStr::from_ptr(name) }.to_bytes();
+    // The platform's names are absolute: this one is of a database elsewhere.
+    let is_elsewhere = over.is_some() || !bytes.starts_with(b"/");
+    if flags & ffi::OPEN_SUPER_JOURNAL != 0 && is_elsewhere && is_super_journal(bytes) {
+        let path = Path::new(OsStr::from_bytes(bytes));
+        note(
+            ffi::CANTOPEN,
+            path,
+            "a transaction over several databases needs a super-journal, which only a file of this machine can be: write to one \
+             of them at a time, or use the journal mode WAL",
+        );
+        return Err(ffi::CANTOPEN);
+    }
+    Ok(over)
 }
 
 /// The folder that a file lies in, for SQLite's calls with its name. A database's is walked to; its side files lie in that
@@ -414,6 +487,13 @@ unsafe extern "C" fn access(
     flags: c_int,
     out: *mut c_int,
 ) -> c_int {
+    let Ok(over) = catch_unwind(|| named::of_beside(vfs, name)) else { return ffi::IOERR };
+    if let Some(over) = over {
+        let (lower_vfs, lower) = over.lower();
+        let Some(call) = lower.access else { return ffi::IOERR };
+        // SAFETY: SQLite's arguments go through unchanged.
+        return unsafe { call(lower_vfs, name, flags, out) };
+    }
     // SAFETY: SQLite's name, and its `out` is valid for a write.
     unsafe {
         if matches!(lent(name), Some(copy::Name::Log)) {
@@ -433,6 +513,19 @@ unsafe extern "C" fn full_pathname(
     bytes: c_int,
     out: *mut c_char,
 ) -> c_int {
+    // SAFETY: SQLite's name, with its mark before it.
+    let over = catch_unwind(|| unsafe { named::of_resolved(vfs, name) });
+    match over.unwrap_or(Err(ffi::CANTOPEN)) {
+        Ok(None) => {}
+        Ok(Some(over)) => {
+            let (lower_vfs, lower) = over.lower();
+            let Some(call) = lower.full_pathname else { return ffi::CANTOPEN };
+            let _inside = over.enter();
+            // SAFETY: SQLite's arguments go through unchanged.
+            return unsafe { call(lower_vfs, name, bytes, out) };
+        }
+        Err(code) => return code,
+    }
     // SAFETY: SQLite's name, and `out` has room for `bytes` bytes.
     unsafe {
         // The name is absolute already, and a symbolic link that has taken it must not be followed.
@@ -509,6 +602,13 @@ macro_rules! forward {
 /// Deletes a file by the lower VFS, but never the log of a later version: SQLite deletes a log
 /// beside a database without pages, without reading it.
 unsafe extern "C" fn delete(vfs: *mut Vfs, name: *const c_char, sync: c_int) -> c_int {
+    let Ok(over) = catch_unwind(|| named::of_beside(vfs, name)) else { return ffi::IOERR };
+    if let Some(over) = over {
+        let (lower_vfs, lower) = over.lower();
+        let Some(call) = lower.delete else { return ffi::IOERR };
+        // SAFETY: SQLite's arguments go through unchanged.
+        return unsafe { call(lower_vfs, name, sync) };
+    }
     // SAFETY: SQLite's name. What lies under the name of a log that a copy never had is somebody else's.
     if matches!(unsafe { lent(name) }, Some(copy::Name::Log)) {
         return ffi::OK;

@@ -33,6 +33,7 @@ impl Container {
                 read.header.check_readable()?;
             }
             self.refuse_older(&read.header)?;
+            self.over.map_or(Ok(()), |over| over.check(&read.header))?;
             let keys = self
                 .credentials
                 .unlock(&read.header, &read.bytes, read.copy, known.as_ref())

@@ -95,6 +95,12 @@ impl WalFile {
             let cause = format!("{lost}; a damaged log is an error here (`strict_log`)");
             return Err(self.container.report(&Error::unauthentic(Subject::WalHeader, cause)));
         }
+        if let Some(over) = self.container.over() {
+            let instead =
+                "copy the database and its log to a directory of this machine, and open it there";
+            let error = over.refuse(&format!("{lost}; to keep them aside"), instead);
+            return Err(self.container.report(&error));
+        }
         let at = HEADER_BYTES as u64 + u64::from(lost.frame.saturating_sub(1)) * frame_bytes as u64;
         // What is kept opens by the header that it should have had.
         let read = |bytes: &mut [u8], at: u64| match &lost.header {
