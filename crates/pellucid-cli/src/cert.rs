@@ -35,6 +35,9 @@ pub struct CertArgs {
 enum CertCommand {
     /// Create a self-signed certificate with a new RSA key
     Create(CreateArgs),
+    /// Give a certificate a companion key (ML-KEM-768): from then on backups and bundles under it open with both keys only, never
+    /// with one
+    AddHybrid(NameArgs),
     /// List the certificates of the keyring
     List,
     /// Show one certificate
@@ -80,6 +83,10 @@ struct CreateArgs {
     /// With `--plugin`: have the key made there, of `--bits`
     #[arg(long, requires = "plugin")]
     new_key: bool,
+    /// Make a companion key (ML-KEM-768), too: backups and bundles under the certificate open with both keys only, never with
+    /// one
+    #[arg(long)]
+    hybrid: bool,
 }
 
 #[derive(Debug, Args)]
@@ -129,6 +136,7 @@ pub fn run(args: &CertArgs, output: &Output) -> Result<ExitCode, Failure> {
     let home = Keyring::locate()?;
     match &args.command {
         CertCommand::Create(args) => create(&home, args, output),
+        CertCommand::AddHybrid(args) => add_hybrid(&Keyring::open(&home)?, &args.name, output),
         CertCommand::List => list(&Keyring::open(&home)?, output),
         CertCommand::Show(args) => {
             show(&Keyring::open(&home)?.stored_certificate(&args.name)?, output);
@@ -150,6 +158,7 @@ fn create(home: &Path, args: &CreateArgs, output: &Output) -> Result<(), Failure
     let subject = args.subject.as_deref().unwrap_or(&args.name);
     let mut request = CertificateRequest::new(subject, VALID_DAYS_DEFAULT);
     request.rsa_bits = usize::from(args.bits);
+    request.hybrid = args.hybrid;
     if let Some(start) = args.start {
         request.not_before = start;
         request.not_after = start + VALID_DAYS_DEFAULT * DAY_SECONDS;
@@ -186,6 +195,17 @@ fn create_elsewhere(
     Ok(())
 }
 
+fn add_hybrid(keyring: &Keyring, name: &str, output: &Output) -> Result<(), Failure> {
+    let certificate = keyring.add_companion(name)?;
+    show(&Stored::Whole(certificate), output);
+    output.warning(format!(
+        "exports of `{name}` made before today do not open new backups: `pellucid cert export {name}` makes one with both keys, \
+         and every other instance that has the certificate needs it"
+    ));
+    output.message(&message::NOT_BACKED_UP);
+    Ok(())
+}
+
 const DAY_SECONDS: i64 = 24 * 3600;
 
 fn warn_about_validity(public: &PublicCertificate, output: &Output) {
@@ -213,7 +233,7 @@ fn list(keyring: &Keyring, output: &Output) -> Result<(), Failure> {
         table.add_row([
             public.name().to_owned(),
             public.subject().shown().to_string(),
-            format!("RSA-{}", public.rsa_bits()),
+            key(public),
             format!("{} to {}", date(public.validity().0), date(public.validity().1)),
             if stored.has_private_key() { "yes" } else { "no" }.to_owned(),
             backed_up(stored),
@@ -225,6 +245,11 @@ fn list(keyring: &Keyring, output: &Output) -> Result<(), Failure> {
         "damaged": found.damaged.iter().map(Damaged::name).collect::<Vec<_>>(),
     }));
     Ok(())
+}
+
+fn key(public: &PublicCertificate) -> String {
+    let companion = if public.companion().is_some() { " and ML-KEM-768" } else { "" };
+    format!("RSA-{}{companion}", public.rsa_bits())
 }
 
 fn backed_up(stored: &Stored) -> String {
@@ -241,7 +266,8 @@ fn show(stored: &Stored, output: &Output) {
     for (what, value) in [
         ("certificate", public.name().to_owned()),
         ("subject", public.subject().shown().to_string()),
-        ("key", format!("RSA-{}", public.rsa_bits())),
+        ("key", key(public)),
+        ("hybrid since", public.companion().map_or("no".to_owned(), |own| date(own.added()))),
         ("valid", format!("{} to {}", date(public.validity().0), date(public.validity().1))),
         ("private key", private_key(stored)),
         ("backed up", backed_up(stored)),
@@ -272,6 +298,8 @@ fn facts(stored: &Stored) -> serde_json::Value {
         "provider": stored.place().map(|place| place.provider()),
         "provider_key": stored.place().map(|place| place.key()),
         "backed_up": stored.backed_up().map(date),
+        "hybrid_since": public.companion().map(|own| date(own.added())),
+        "companion_thumbprint_sha256": public.companion().map(|own| hex(own.thumbprint())),
         "thumbprint_sha256": hex(public.thumbprint()),
         "thumbprint_sha1": hex(&public.sha1_thumbprint()),
     })

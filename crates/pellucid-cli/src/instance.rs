@@ -9,7 +9,9 @@ use pellucid::error::Error;
 use pellucid::hash::hex;
 use pellucid::protector::{Argon2Cost, KeySource, Passphrase, Wrapping};
 use pellucid::shown::Shown;
-use pellucid_keyring::{is_cost_allowed, Bundle, Carried, Fate, Keyring, Stored};
+use pellucid_keyring::{
+    is_classical_allowed, is_cost_allowed, Bundle, Carried, Fate, Keyring, Stored,
+};
 
 use crate::keys::passphrase;
 use crate::output::{date, table, Failure, Id, Output};
@@ -185,6 +187,10 @@ impl KeySource for AtHand {
         true
     }
 
+    fn allow_classical(&self) -> bool {
+        is_classical_allowed()
+    }
+
     fn allow_cost(&self) -> bool {
         is_cost_allowed()
     }
@@ -203,7 +209,7 @@ fn show(carried: &[Carried], last: &str, output: &Output) {
 
 fn facts(carried: &[Carried]) -> Vec<serde_json::Value> {
     let fate = |fate: &Fate| match fate {
-        Fate::New | Fate::KeyFor(_) => "new",
+        Fate::New | Fate::KeyFor(_) | Fate::CompanionFor(_) => "new",
         Fate::Same | Fate::SameAs(_) => "same",
         Fate::Kept => "kept",
         Fate::Conflict => "conflict",

@@ -215,6 +215,7 @@ impl Command {
 static MEMORY: pellucid_vfs::memory::Guarded = pellucid_vfs::memory::Guarded;
 
 fn main() -> ExitCode {
+    pellucid::certificate::enable_hybrid();
     if let Some(arguments) = lab::arguments(std::env::args_os().skip(1)) {
         return failed(
             &Output::new(false, false, false, Colour::Auto),

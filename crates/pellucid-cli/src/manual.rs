@@ -170,7 +170,8 @@ fn see_also(
     commands: &[&Command],
     page: &mut Vec<u8>,
 ) -> std::io::Result<()> {
-    let above = display.rsplit_once('-').map(|(above, _)| above.to_owned());
+    // A command's own name may have hyphens, as `add-hybrid` has.
+    let above = display.strip_suffix(&format!("-{}", command.get_name())).map(str::to_owned);
     let within = commands.iter().filter_map(|within| within.get_display_name()).map(str::to_owned);
     let mut roff = Roff::new();
     let mut line: Vec<Inline> = Vec::new();

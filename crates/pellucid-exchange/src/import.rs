@@ -11,7 +11,8 @@ use zeroize::Zeroizing;
 
 use pellucid_keyring::Stored;
 
-use pellucid::certificate::{Certificate, PublicCertificate};
+use crate::companion;
+use pellucid::certificate::{Certificate, Companion, PublicCertificate};
 use pellucid::error::{Error, Result, Subject};
 use pellucid::message;
 use pellucid::protector::Passphrase;
@@ -52,11 +53,31 @@ fn read(
         }
     }
     if let Some(der) = certificate_der(certificate) {
+        let public_half = companion_of(name, certificate)?;
         let Some(private_key) = private_key else {
-            return PublicCertificate::from_der(name, &der).map(Stored::Public);
+            let public = PublicCertificate::from_der(name, &der)?;
+            return Ok(Stored::Public(match public_half {
+                Some(companion) => public.with_companion(companion)?,
+                None => public,
+            }));
         };
         let key = private_key_der(private_key, password)?;
-        return pair(name, &der, &key).map(Stored::Whole);
+        let mut made = pair(name, &der, &key)?;
+        let private_half = match (&public_half, companion_key(private_key, password)) {
+            // Behind another program's key there may be anything.
+            (None, Err(_)) => None,
+            (_, found) => found?,
+        };
+        match (public_half, private_half) {
+            (None, None) => {}
+            (Some(companion), Some(key)) => {
+                made = made.with_companion(companion, &key)?;
+                made.check_pair()?;
+            }
+            (Some(_), None) => return Err(half(name, "private key's file has no companion key")),
+            (None, Some(_)) => return Err(half(name, "certificate's file has no companion key")),
+        }
+        return Ok(Stored::Whole(made));
     }
     let (der, key) = read_pfx(certificate, password)?;
     pair(name, &der, &key).map(Stored::Whole)
@@ -76,11 +97,50 @@ fn certificate_der(bytes: &[u8]) -> Option<Vec<u8>> {
     x509_parser::parse_x509_certificate(bytes).is_ok().then(|| bytes.to_vec())
 }
 
+/// The public half of the companion key in a certificate's file, if there is one. Nothing of it is verified yet.
+fn companion_of(name: &str, certificate: &[u8]) -> Result<Option<Companion>> {
+    let malformed = || {
+        let told = "its companion key is malformed";
+        Error::corrupt(Subject::Certificate(name.to_owned()), told)
+    };
+    let begins = format!("-----BEGIN {}-----", companion::LABEL).into_bytes();
+    if !certificate.windows(begins.len()).any(|window| window == begins) {
+        return Ok(None);
+    }
+    let block = pem(certificate, companion::LABEL).ok_or_else(malformed)?;
+    companion::decode(&block).map(Some).ok_or_else(malformed)
+}
+
+/// The private half of a companion key behind the private key, if the second block of the file is one.
+fn companion_key(
+    bytes: &[u8],
+    password: Option<&Passphrase>,
+) -> Result<Option<Zeroizing<Vec<u8>>>> {
+    if let Some(der) = pem_at(bytes, EncryptedPrivateKeyInfoRef::PEM_LABEL, 1) {
+        return decrypt(&der, password).map(|key| companion::from_key_info(&key));
+    }
+    let der = pem_at(bytes, PrivateKeyInfoRef::PEM_LABEL, 1);
+    Ok(der.and_then(|key| companion::from_key_info(&key)))
+}
+
+/// Of two halves only one is there.
+fn half(name: &str, told: &str) -> Error {
+    Error::misuse(
+        Subject::Certificate(name.to_owned()),
+        format!("the {told}: both files have to be of the same export, one made after the companion key was added"),
+    )
+}
+
 /// The body of the first PEM block with `label`, wherever it begins.
 fn pem(bytes: &[u8], label: &str) -> Option<Zeroizing<Vec<u8>>> {
+    pem_at(bytes, label, 0)
+}
+
+/// The body of the block with `label` that has so many of that label before it.
+fn pem_at(bytes: &[u8], label: &str, before: usize) -> Option<Zeroizing<Vec<u8>>> {
     let text = std::str::from_utf8(bytes).ok()?;
     let (begin, end) = (format!("-----BEGIN {label}-----"), format!("-----END {label}-----"));
-    let from = text.find(&begin)?;
+    let (from, _) = text.match_indices(&begin).nth(before)?;
     let to = from + text[from..].find(&end)? + end.len();
     // The same line ends throughout: files come from other systems.
     let block = Zeroizing::new(text[from..to].replace("\r\n", "\n") + "\n");

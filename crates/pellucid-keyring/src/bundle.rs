@@ -8,13 +8,13 @@ use std::fmt;
 use aws_lc_rs::digest;
 use zeroize::Zeroizing;
 
-use super::certificates::check_name;
+use super::certificates::{check_name, has_companion};
 use super::sealed_file::CONTENT_BYTES_MOST;
 use pellucid::algorithm::Algorithm;
 use pellucid::cipher::Cipher;
 use pellucid::derive::{commitment, hkdf_sha256};
 use pellucid::error::{Error, Result, Subject};
-use pellucid::protector::{unwrap, wrap, Binding, KeySource, Protector, Purpose, Wrapping};
+use pellucid::protector::{unwrap_made, wrap, Binding, KeySource, Protector, Purpose, Wrapping};
 use pellucid::secret::{fill_random, Dek};
 
 const MAGIC: &[u8; 16] = b"Pellucid bundle\0";
@@ -44,6 +44,9 @@ pub(super) enum EntryKind {
     /// What is remembered of a database, as its sealed file has it.
     Database = 4,
 }
+
+/// The kind in a bundle of a certificate with a companion key, which an older version would lose.
+const KIND_HYBRID: u8 = 5;
 
 /// One thing of an instance.
 #[derive(Clone)]
@@ -103,7 +106,9 @@ impl Bundle {
 
         let id = field::<16>(body, ID_AT)?;
         let commitment = field::<32>(body, COMMITMENT_AT)?;
-        let key = unwrap(std::slice::from_ref(&protector), &binding(&id, &commitment), keys)?;
+        let made = u64::from_be_bytes(field(body, MADE_AT)?);
+        let key =
+            unwrap_made(std::slice::from_ref(&protector), &binding(&id, &commitment), keys, made)?;
         let mut content = Zeroizing::new(vec![0; ciphertext.len()]);
         let aad = &body[..body.len() - ciphertext.len() - TAG_BYTES];
         cipher(&key, &id)?
@@ -111,7 +116,7 @@ impl Bundle {
             .map_err(|_| Error::unauthentic(BUNDLE, "its tag does not match"))?;
         let entries = parse(&content)?;
         Ok(Self {
-            made: u64::from_be_bytes(field(body, MADE_AT)?),
+            made,
             proves_origin: !matches!(&protector, Protector::Certificate(p) if p.is_recovery()),
             opened_by: protector.describe(),
             entries,
@@ -190,7 +195,11 @@ fn encode(entries: &[Entry]) -> Zeroizing<Vec<u8>> {
     // Of its full size at once: growing would leave copies behind.
     let mut content = Zeroizing::new(Vec::with_capacity(bytes));
     for entry in entries {
-        content.extend_from_slice(&[entry.kind as u8, entry.name.len() as u8]);
+        let kind = match entry.kind == EntryKind::Certificate && has_companion(&entry.content) {
+            true => KIND_HYBRID,
+            false => entry.kind as u8,
+        };
+        content.extend_from_slice(&[kind, entry.name.len() as u8]);
         content.extend_from_slice(entry.name.as_bytes());
         content.extend_from_slice(&(entry.content.len() as u32).to_be_bytes());
         content.extend_from_slice(&entry.content);
@@ -204,10 +213,11 @@ fn parse(content: &[u8]) -> Result<Vec<Entry>> {
     let mut names = HashSet::new();
     let mut rest = content;
     while let [kind, length, behind @ ..] = rest {
+        let is_hybrid = *kind == KIND_HYBRID;
         let kind = match kind {
             1 => EntryKind::MasterKey,
             2 => EntryKind::Password,
-            3 => EntryKind::Certificate,
+            3 | &KIND_HYBRID => EntryKind::Certificate,
             4 => EntryKind::Database,
             other => {
                 let told = format!("entries of kind {other} are not known to this version");
@@ -219,7 +229,9 @@ fn parse(content: &[u8]) -> Result<Vec<Entry>> {
         let length = u32::from_be_bytes(*length) as usize;
         let (content, behind) = behind.split_at_checked(length).ok_or_else(corrupt)?;
         let name = std::str::from_utf8(name).map_err(|_| corrupt())?;
-        if !names.insert((kind, name)) || !fits(kind, name, content) {
+        let fits = fits(kind, name, content)
+            && is_hybrid == (kind == EntryKind::Certificate && has_companion(content));
+        if !names.insert((kind, name)) || !fits {
             return Err(corrupt());
         }
         let content = Zeroizing::new(content.to_vec());

@@ -11,7 +11,8 @@ use super::sealed_file::{
 };
 use super::{found, instance, Action, Event, Found, Keyring, DEFAULT_CERTIFICATE};
 use pellucid::certificate::{
-    Certificate, CertificateRequest, KeyPlace, PublicCertificate, VALID_DAYS_DEFAULT,
+    Certificate, CertificateRequest, Companion, KeyPlace, PublicCertificate, COMPANION_BYTES,
+    COMPANION_PRIVATE_BYTES, VALID_DAYS_DEFAULT,
 };
 use pellucid::error::{Error, Result, Subject};
 use pellucid::message;
@@ -131,8 +132,30 @@ impl Keyring {
         Ok(certificate)
     }
 
-    /// Takes an imported certificate in. One that another is there for is refused: two names for one certificate would
-    /// let a drop look like a loss.
+    /// Gives a certificate a companion: from then on backup sets and bundles under it are wrapped by both. It counts as not
+    /// backed up.
+    ///
+    /// # Errors
+    /// [`Error::MissingKey`] if it or its private key is not there, [`Error::Misuse`] if it has a companion.
+    pub fn add_companion(&self, name: &str) -> Result<Certificate> {
+        check_name(name)?;
+        let (_change, now) = self.begin_change()?;
+        let made = now.certificate(name)?.add_companion(pellucid::clock::now())?;
+        now.put_companion(&Stored::Whole(made.clone()), Action::Created)?;
+        Ok(made)
+    }
+
+    /// Puts a certificate in the place of the same one without its companion, under the lock.
+    fn put_companion(&self, stored: &Stored, action: Action) -> Result<()> {
+        let file = self.certificate_file(stored.public().name());
+        file.check_writable()?;
+        may_replace(file.path())?;
+        event(action, "companion key", stored.public()).record_by(self)?;
+        file.replace(&self.master_key, &encode(stored))
+    }
+
+    /// Takes an imported certificate in. One that is there already, by whatever name, only gets the companion that it lacks:
+    /// two names for one certificate would let a drop look like a loss.
     ///
     /// # Errors
     /// Message 15232.
@@ -141,6 +164,15 @@ impl Keyring {
         check_name(&name)?;
         for other in self.certificates()? {
             if other.public().thumbprint() == stored.public().thumbprint() {
+                if gets_companion(&other, &stored) {
+                    let (_change, now) = self.begin_change()?;
+                    let here = now.stored_certificate(other.public().name())?;
+                    if gets_companion(&here, &stored) {
+                        let whole = with_companion_of(here, &stored)?;
+                        now.put_companion(&whole, Action::Imported)?;
+                        return Ok(whole);
+                    }
+                }
                 return Err(Error::message(message::CERTIFICATE_EXISTS, other.public().name()));
             }
         }
@@ -325,6 +357,18 @@ impl Keyring {
     }
 }
 
+/// Whether what is there lacks the companion that comes, and would not have half of it afterwards.
+pub(super) fn gets_companion(here: &Stored, coming: &Stored) -> bool {
+    let (own, other) = (here.public().companion(), coming.public().companion());
+    own.is_none() && other.is_some() && (coming.has_private_key() || !here.has_private_key())
+}
+
+/// What is there, or the private key that comes, with the companion that comes. Backed up as it comes: what comes was a backup.
+fn with_companion_of(here: Stored, coming: &Stored) -> Result<Stored> {
+    let name = here.public().name().to_owned();
+    decode(&name, &encode(coming)).ok_or_else(|| Error::message(message::FILE_NOT_VALID, ""))?
+}
+
 fn event(action: Action, subject: &'static str, public: &PublicCertificate) -> Event {
     Event::new(action, subject).of(public.name()).thumbprint(public.thumbprint())
 }
@@ -405,26 +449,48 @@ pub(super) fn check_name(name: &str) -> Result<()> {
 
 /// Begins what says where a private key is. PKCS#8 begins with 0x30.
 const ELSEWHERE: u8 = 1;
+/// In the place of the DER's length: a companion follows, and the length behind it. Older versions find no such certificate.
+const WITH_COMPANION: [u8; 4] = [0xff; 4];
+
+/// Whether a content has a companion key.
+pub(super) fn has_companion(content: &[u8]) -> bool {
+    content.get(8..12) == Some(&WITH_COMPANION[..])
+}
 
 /// `[backed up 8][DER length 4][DER][PKCS#8]`; no PKCS#8 for one without its private key, and for one whose private key is elsewhere
-/// `[1][place]` in its stead, and the public key as DER.
+/// `[1][place]` in its stead, and the public key as DER. With a companion
+/// `[ffffffff 4][added 8][key 1184][signature length 2][signature][private half 2400]` stands before the DER's length, and no
+/// private half where there is no PKCS#8.
 pub(super) fn encode(stored: &Stored) -> Zeroizing<Vec<u8>> {
     let der = stored.public().der();
     let mut place = vec![ELSEWHERE];
-    let key: &[u8] = match stored {
-        Stored::Whole(certificate) => match certificate.place() {
+    let (key, companion_key): (&[u8], &[u8]) = match stored {
+        Stored::Whole(own) => match own.place() {
             Some(known) => {
                 known.encode(&mut place);
-                &place
+                (&place, &[])
             }
-            None => certificate.private_key().unwrap_or_default(),
+            None => {
+                (own.private_key().unwrap_or_default(), own.companion_key().unwrap_or_default())
+            }
         },
-        Stored::Public(_) => &[],
+        Stored::Public(_) => (&[], &[]),
     };
-    let mut bytes = Zeroizing::new(Vec::with_capacity(12 + der.len() + key.len()));
+    let companion = stored.public().companion();
+    let more = companion.map_or(0, |own| 14 + own.key().len() + own.signature().len());
+    let length = 12 + der.len() + key.len() + more + companion_key.len();
+    let mut bytes = Zeroizing::new(Vec::with_capacity(length));
     bytes.extend_from_slice(&stored.backed_up().unwrap_or(0).to_be_bytes());
+    if let Some(companion) = companion {
+        bytes.extend_from_slice(&WITH_COMPANION);
+        bytes.extend_from_slice(&companion.added().to_be_bytes());
+        bytes.extend_from_slice(companion.key());
+        bytes.extend_from_slice(&(companion.signature().len() as u16).to_be_bytes());
+        bytes.extend_from_slice(companion.signature());
+    }
     bytes.extend_from_slice(&(der.len() as u32).to_be_bytes());
     bytes.extend_from_slice(der);
+    bytes.extend_from_slice(companion_key);
     bytes.extend_from_slice(key);
     bytes
 }
@@ -438,18 +504,45 @@ fn decode_with(
     bytes: &[u8],
     pin: impl FnOnce(&[u8], &KeyPlace) -> Pin,
 ) -> Option<Result<Stored>> {
-    let backed_up = u64::from_be_bytes(*bytes.first_chunk()?);
-    let length = u32::from_be_bytes(bytes.get(8..12)?.try_into().ok()?) as usize;
-    let (der, key) = bytes.get(12..)?.split_at_checked(length)?;
-    if key.is_empty() {
-        return Some(PublicCertificate::from_der(name, der).map(Stored::Public));
+    let (backed_up, mut rest) = bytes.split_first_chunk()?;
+    let backed_up = Some(u64::from_be_bytes(*backed_up)).filter(|at| *at != 0);
+    let mut companion = None;
+    if has_companion(bytes) {
+        let (added, behind) = rest.get(4..)?.split_first_chunk()?;
+        let (key, behind) = behind.split_at_checked(COMPANION_BYTES)?;
+        let (length, behind) = behind.split_first_chunk()?;
+        let (signature, behind) = behind.split_at_checked(u16::from_be_bytes(*length).into())?;
+        companion = Some(Companion::new(u64::from_be_bytes(*added), key, signature)?);
+        rest = behind;
     }
-    if let Some((&ELSEWHERE, place)) = key.split_first() {
-        let place = KeyPlace::decode(place)?;
+    let (length, rest) = rest.split_first_chunk()?;
+    let (der, rest) = rest.split_at_checked(u32::from_be_bytes(*length) as usize)?;
+    if rest.is_empty() {
+        let public = PublicCertificate::from_der(name, der);
+        return Some(
+            match companion {
+                Some(companion) => public.and_then(|public| public.with_companion(companion)),
+                None => public,
+            }
+            .map(Stored::Public),
+        );
+    }
+    if let Some((&ELSEWHERE, place)) = rest.split_first() {
+        // Such a key has no companion: none is made, and none is read.
+        let place = KeyPlace::decode(place).filter(|_| companion.is_none())?;
         let pin = pin(der, &place);
         let key = Arc::new(ProviderKey::new(place, pin));
         return Some(Certificate::elsewhere(name, der, key).map(Stored::Whole));
     }
-    let backed_up = (backed_up != 0).then_some(backed_up);
-    Some(Certificate::from_parts(name, der, key, backed_up).map(Stored::Whole))
+    let Some(companion) = companion else {
+        return Some(Certificate::from_parts(name, der, rest, backed_up).map(Stored::Whole));
+    };
+    let (companion_key, key) = rest.split_at_checked(COMPANION_PRIVATE_BYTES)?;
+    if key.is_empty() {
+        return None;
+    }
+    let certificate = Certificate::from_parts(name, der, key, backed_up);
+    Some(
+        certificate.and_then(|own| own.with_companion(companion, companion_key)).map(Stored::Whole),
+    )
 }

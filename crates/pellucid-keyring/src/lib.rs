@@ -67,7 +67,7 @@ pub use bound::PASSPHRASE_FILE as SERVICE_PASSPHRASE_FILE;
 pub use bundle::{Bundle, BUNDLE_BYTES_MOST};
 pub use certificates::{Encoding, Stored};
 pub use checks::{Check, CheckDamage, CheckFound};
-pub use cost::{allow_cost, is_cost_allowed, ALLOW_COST};
+pub use cost::{allow_cost, is_classical_allowed, is_cost_allowed, ALLOW_COST};
 pub use databases::DatabaseMemory;
 pub use description::Description;
 pub use events::{

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use zeroize::Zeroizing;
 
 use super::bundle::{fits, seal, Bundle, Entry, EntryKind, BUNDLE_BYTES_MOST};
-use super::certificates::{decode, encode};
+use super::certificates::{decode, encode, gets_companion};
 use super::databases::DatabaseMemory;
 use super::master::{self, as_key, Change};
 use super::sealed_file::{
@@ -48,6 +48,8 @@ pub enum Fate {
     SameAs(String),
     /// The same certificate is there under another name, without its private key, and gets it.
     KeyFor(String),
+    /// The same certificate is there without its companion key, maybe under another name, and gets it.
+    CompanionFor(String),
     /// The instance has one of its own and keeps it.
     Kept,
     /// Something else has its name.
@@ -62,6 +64,9 @@ impl Fate {
             Fate::Same => "there already".to_owned(),
             Fate::SameAs(name) => format!("there already, as `{name}`"),
             Fate::KeyFor(name) => format!("there already, as `{name}`, which gets its private key"),
+            Fate::CompanionFor(name) => {
+                format!("there already, as `{name}`, which gets its companion key")
+            }
             Fate::Kept => "left out: the instance has its own".to_owned(),
             Fate::Conflict => "CONFLICT: another one has this name".to_owned(),
         }
@@ -254,12 +259,13 @@ impl Bundle {
         };
         let plan = self.plan_for(keyring.as_ref())?;
         refuse_conflicts(&plan)?;
-        let comes = |fate: &Fate| matches!(fate, Fate::New | Fate::KeyFor(_));
+        let comes =
+            |fate: &Fate| matches!(fate, Fate::New | Fate::KeyFor(_) | Fate::CompanionFor(_));
         let coming = || plan.iter().zip(&self.entries).filter(|(one, _)| comes(&one.fate));
         Event::new(Action::Imported, "instance").of(from.to_string_lossy()).record(home)?;
         for (one, _) in coming().filter(|(_, entry)| entry.kind != EntryKind::Database) {
             let name = match &one.fate {
-                Fate::KeyFor(name) => name,
+                Fate::KeyFor(name) | Fate::CompanionFor(name) => name,
                 _ => &one.name,
             };
             let event = Event::new(Action::Imported, one.what).of(name.clone());
@@ -274,7 +280,7 @@ impl Bundle {
         };
         for (one, entry) in coming() {
             let name = match &one.fate {
-                Fate::KeyFor(name) => name,
+                Fate::KeyFor(name) | Fate::CompanionFor(name) => name,
                 _ => &entry.name,
             };
             keyring.take_in(entry, name)?;
@@ -331,6 +337,17 @@ fn fate_of_certificate(coming: &Stored, own: &Found<Stored>) -> Result<Fate> {
         (Some(same), _) => {
             let name = same.public().name();
             let gets_key = coming.has_private_key() && !same.has_private_key();
+            if gets_companion(same, coming) {
+                return Ok(Fate::CompanionFor(name.to_owned()));
+            }
+            if let Some(own) = same.public().companion() {
+                match public.companion() {
+                    Some(other) if own.key() != other.key() => return Ok(Fate::Conflict),
+                    // With the private key alone it would have half of what opens its sets.
+                    None if gets_key => return Ok(Fate::Kept),
+                    _ => {}
+                }
+            }
             match (name == public.name(), gets_key) {
                 (true, true) => Fate::New,
                 (true, false) => Fate::Same,

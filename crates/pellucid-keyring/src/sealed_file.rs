@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 
 use zeroize::Zeroizing;
 
+use super::certificates::has_companion;
 use super::instance;
 use pellucid::algorithm::Algorithm;
 use pellucid::cipher::Cipher;
@@ -23,6 +24,8 @@ use pellucid_files::trusted::Guard;
 
 const MAGIC: &[u8; 16] = b"Pellucid key\0\0\0\0";
 const VERSION: u16 = 1;
+/// Of a certificate with a companion key, which an older version would lose.
+const VERSION_HYBRID: u16 = 2;
 /// Magic 16, version 2, type 1, flags 1, check value of the parent key 16, nonce 12.
 const HEADER_BYTES: usize = 48;
 const FLAGS_AT: usize = 19;
@@ -104,7 +107,18 @@ impl SealedFile {
                 let told = message::KEY_CORRUPTED.text;
                 Error::unauthentic(subject(), format!("its tag does not match: {told}"))
             })?;
+        if header[16..18] != self.version_of(&content).to_be_bytes() {
+            return Err(Error::corrupt(subject(), "its content is that of another version"));
+        }
         Ok(Some(content))
+    }
+
+    /// The oldest version that reads this content.
+    fn version_of(&self, content: &[u8]) -> u16 {
+        match self.kind == Kind::Certificate && has_companion(content) {
+            true => VERSION_HYBRID,
+            false => VERSION,
+        }
     }
 
     /// Makes the file; false if there is one already.
@@ -134,8 +148,12 @@ impl SealedFile {
     fn known_flags(&self, header: &[u8]) -> Result<Flags> {
         let subject = Subject::File(self.path.clone());
         let version = u16::from_be_bytes([header[16], header[17]]);
-        if version != VERSION {
-            let told = format!("version {version} is newer than {VERSION}");
+        let newest = match self.kind {
+            Kind::Certificate => VERSION_HYBRID,
+            _ => VERSION,
+        };
+        if !(VERSION..=newest).contains(&version) {
+            let told = format!("version {version} is newer than {newest}");
             return Err(Error::unsupported(subject, told));
         }
         Flags::from_byte(header[FLAGS_AT], subject)
@@ -164,7 +182,7 @@ impl SealedFile {
         }
         let mut bytes = Vec::with_capacity(HEADER_BYTES + content.len() + TAG_BYTES);
         bytes.extend_from_slice(MAGIC);
-        bytes.extend_from_slice(&VERSION.to_be_bytes());
+        bytes.extend_from_slice(&self.version_of(content).to_be_bytes());
         bytes.extend_from_slice(&[self.kind as u8, flags.to_byte()]);
         bytes.extend_from_slice(&check_value(parent)?);
         let mut nonce = [0; 12];

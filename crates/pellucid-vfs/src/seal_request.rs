@@ -239,6 +239,10 @@ impl KeySource for Credentials {
         self.recovery
     }
 
+    fn allow_classical(&self) -> bool {
+        pellucid_keyring::is_classical_allowed()
+    }
+
     fn allow_cost(&self) -> bool {
         pellucid_keyring::is_cost_allowed()
     }

@@ -3,8 +3,10 @@
 //! Libraries implement RSA and X.509 (aws-lc-rs, rcgen, x509-parser). `pellucid-keyring` stores
 //! certificates, and `pellucid-exchange` reads and writes other programs' files of them.
 
+mod companion;
 mod elsewhere;
 mod given;
+pub(crate) mod kem;
 
 use std::fmt;
 use std::sync::{Arc, OnceLock};
@@ -22,6 +24,12 @@ use aws_lc_rs::signature::{
 use aws_lc_rs::{digest, rand};
 use x509_parser::prelude::{FromDer, X509Certificate};
 use zeroize::Zeroizing;
+
+pub use kem::enable_hybrid;
+
+pub use companion::{
+    Companion, COMPANION_BYTES, COMPANION_CIPHERTEXT_BYTES, COMPANION_PRIVATE_BYTES,
+};
 
 use crate::error::{Error, Result, Subject};
 use crate::message;
@@ -50,6 +58,7 @@ pub struct PublicCertificate {
     rsa_bits: usize,
     /// Whether it is a key alone, without a certificate around it.
     is_key_alone: bool,
+    companion: Option<Box<Companion>>,
 }
 
 impl PublicCertificate {
@@ -81,6 +90,7 @@ impl PublicCertificate {
             not_after: parsed.validity().not_after.timestamp(),
             rsa_bits,
             is_key_alone: false,
+            companion: None,
         })
     }
 
@@ -170,6 +180,8 @@ pub struct Certificate {
     private: Private,
     /// When the private key was last backed up, in seconds since 1970.
     backed_up: Option<u64>,
+    /// The private half of the companion, expanded.
+    companion_key: Option<Zeroizing<Vec<u8>>>,
 }
 
 /// Where the private key is.
@@ -198,6 +210,8 @@ pub struct CertificateRequest {
     pub not_after: i64,
     /// Bits of its RSA key: 2048, 3072 or 4096.
     pub rsa_bits: usize,
+    /// Whether it gets a companion, an ML-KEM-768 key.
+    pub hybrid: bool,
 }
 
 impl CertificateRequest {
@@ -209,6 +223,7 @@ impl CertificateRequest {
             not_before: now,
             not_after: now.saturating_add(days.saturating_mul(24 * 3600)),
             rsa_bits: RSA_BITS_DEFAULT,
+            hybrid: false,
         }
     }
 }
@@ -257,7 +272,11 @@ impl Certificate {
         params.serial_number = Some(rcgen::SerialNumber::from_slice(&serial));
         let certificate = params.self_signed(&pair).map_err(failed)?;
         let private_key = Zeroizing::new(pair.serialize_der());
-        Self::from_parts(name, certificate.der(), &private_key, None)
+        let made = Self::from_parts(name, certificate.der(), &private_key, None)?;
+        match request.hybrid {
+            true => made.add_companion(crate::clock::now()),
+            false => Ok(made),
+        }
     }
 
     /// Makes a certificate from DER and PKCS#8 that belong together.
@@ -273,10 +292,10 @@ impl Certificate {
     ) -> Result<Self> {
         let public = PublicCertificate::from_der(name, der)?;
         let private = Private::Here(Zeroizing::new(private_key.to_vec()), Arc::default());
-        Ok(Self { public, private, backed_up })
+        Ok(Self { public, private, backed_up, companion_key: None })
     }
 
-    /// Refuses a private key that is not this certificate's.
+    /// Refuses a private key that is not this certificate's, or a companion whose halves do not belong together.
     ///
     /// # Errors
     /// Message 15474.
@@ -287,7 +306,7 @@ impl Certificate {
             return self.proves(secret.expose(), b"pellucid/1 pair").map(|_| ());
         }
         let signature = self.sign(b"pellucid/1 pair").unwrap_or_default();
-        if self.public.verify(b"pellucid/1 pair", &signature) {
+        if self.public.verify(b"pellucid/1 pair", &signature) && self.companion_fits() {
             return Ok(());
         }
         Err(Error::message(message::KEYS_DO_NOT_MATCH, "certificate"))

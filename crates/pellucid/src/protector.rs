@@ -6,6 +6,7 @@
 mod again;
 mod budget;
 mod certificate;
+mod hybrid;
 mod key_file;
 mod missing;
 mod passphrase;
@@ -100,7 +101,7 @@ pub enum Protector {
     KeyFile(KeyFileProtector),
     /// A DEK under a passphrase, by Argon2id.
     Passphrase(PassphraseProtector),
-    /// A DEK under a certificate's public key, signed by its private key.
+    /// A DEK under a certificate's public key, or under that and its companion's, signed by its private key.
     Certificate(CertificateProtector),
 }
 
@@ -108,8 +109,8 @@ const TYPE_KEY_FILE: u8 = 1;
 const TYPE_PASSPHRASE: u8 = 2;
 const TYPE_CERTIFICATE: u8 = 3;
 const TYPE_PROVIDER_KEY: u8 = 4;
-/// Type numbers that no version uses yet. They are refused by name.
-pub const RESERVED_TYPES: [u8; 1] = [5];
+/// A certificate and its companion.
+const TYPE_HYBRID: u8 = 5;
 
 /// The only flag. No tag or signature covers the flags, so any other one is refused.
 const FLAG_RECOVERY: u8 = 1;
@@ -122,7 +123,8 @@ impl Protector {
             Protector::Passphrase(p) => (TYPE_PASSPHRASE, 0, p.payload()),
             Protector::Certificate(p) if p.place().is_some() => (TYPE_PROVIDER_KEY, 0, p.payload()),
             Protector::Certificate(p) => {
-                (TYPE_CERTIFICATE, if p.is_recovery() { FLAG_RECOVERY } else { 0 }, p.payload())
+                let kind = if p.is_hybrid() { TYPE_HYBRID } else { TYPE_CERTIFICATE };
+                (kind, if p.is_recovery() { FLAG_RECOVERY } else { 0 }, p.payload())
             }
         };
         out.extend_from_slice(&[kind, flags]);
@@ -153,28 +155,29 @@ impl Protector {
         let protector = match (*kind, *flags) {
             (TYPE_KEY_FILE, 0) => KeyFileProtector::parse(payload).map(Protector::KeyFile),
             (TYPE_PASSPHRASE, 0) => PassphraseProtector::parse(payload).map(Protector::Passphrase),
-            (TYPE_CERTIFICATE, 0 | FLAG_RECOVERY) => {
-                CertificateProtector::parse(payload, *flags == FLAG_RECOVERY, false)
+            (TYPE_CERTIFICATE | TYPE_HYBRID, 0 | FLAG_RECOVERY) => {
+                CertificateProtector::parse(payload, *kind, *flags == FLAG_RECOVERY)
                     .map(Protector::Certificate)
             }
             (TYPE_PROVIDER_KEY, 0) => {
-                CertificateProtector::parse(payload, false, true).map(Protector::Certificate)
+                CertificateProtector::parse(payload, *kind, false).map(Protector::Certificate)
             }
-            (TYPE_KEY_FILE | TYPE_PASSPHRASE | TYPE_CERTIFICATE | TYPE_PROVIDER_KEY, flags) => {
-                return Err(unknown("protector flag", flags, &[]))
-            }
-            (kind, _) => return Err(unknown("protector type", kind, &RESERVED_TYPES)),
+            (
+                TYPE_KEY_FILE | TYPE_PASSPHRASE | TYPE_CERTIFICATE | TYPE_PROVIDER_KEY
+                | TYPE_HYBRID,
+                flags,
+            ) => return Err(unknown("protector flag", flags, &[])),
+            (kind, _) => return Err(unknown("protector type", kind, &[])),
         };
         Ok((protector.ok_or_else(corrupt)?, 4 + length))
     }
 
-    /// The kind's name: `certificate`, `asymmetric key`, `passphrase` or `key file`.
+    /// The kind's name: `certificate`, `hybrid certificate`, `asymmetric key`, `passphrase` or `key file`.
     pub fn kind_name(&self) -> &'static str {
         match self {
             Protector::KeyFile(_) => "key file",
             Protector::Passphrase(_) => "passphrase",
-            Protector::Certificate(p) if p.place().is_some() => "asymmetric key",
-            Protector::Certificate(_) => "certificate",
+            Protector::Certificate(p) => p.kind_name(),
         }
     }
 
@@ -256,6 +259,10 @@ pub trait KeySource {
     fn allow_recovery(&self) -> bool {
         false
     }
+    /// Whether backup sets and bundles by RSA alone open that were made after their certificate got its companion.
+    fn allow_classical(&self) -> bool {
+        false
+    }
     /// Whether passphrases may cost more than a file that is not authentic yet may ask for.
     fn allow_cost(&self) -> bool {
         false
@@ -285,6 +292,20 @@ pub fn unwrap(
     binding: &Binding<'_>,
     keys: &dyn KeySource,
 ) -> Result<Dek> {
+    unwrap_made(protectors, binding, keys, 0)
+}
+
+/// Unwraps the key of a backup set or bundle that says it was `made` then, in seconds since 1970. It is refused under a
+/// certificate that has had a companion before, if it is wrapped by RSA alone.
+///
+/// # Errors
+/// As [`unwrap`], and [`Error::Unauthentic`] for such a downgrade.
+pub fn unwrap_made(
+    protectors: &[Protector],
+    binding: &Binding<'_>,
+    keys: &dyn KeySource,
+    made: u64,
+) -> Result<Dek> {
     let mut missing = Vec::new();
     let mut trouble = None;
     let mut budget = Budget::shared(keys.allow_cost(), keys.wasted_kib());
@@ -298,7 +319,12 @@ pub fn unwrap(
         let opened = match protector {
             Protector::KeyFile(p) => p.unwrap(binding, keys.key_files()),
             Protector::Certificate(p) => match p.find(keys) {
-                Ok(certificate) => p.unwrap(binding, &certificate),
+                Ok(certificate) => {
+                    if !keys.allow_classical() {
+                        p.check_downgrade(certificate.public(), made)?;
+                    }
+                    p.unwrap(binding, &certificate)
+                }
                 Err(closed @ Closed::Missing(_)) => Err(closed),
                 // The other protectors may still open if the keyring is broken.
                 Err(Closed::Trouble(error) | Closed::Failed(error)) => {

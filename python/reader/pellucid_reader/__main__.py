@@ -69,7 +69,11 @@ def keys_at_hand(options: argparse.Namespace) -> KeysAtHand:
             raw = file.read(BYTES_MAX + 1)
         find_own = keyring.find_certificate if keyring else None
         at_hand = KeysAtHand(
-            passphrase=password, find_certificate=find_own, allow_recovery=True, allow_cost=allow_cost
+            passphrase=password,
+            find_certificate=find_own,
+            allow_recovery=True,
+            allow_cost=allow_cost,
+            allow_classical=os.environ.get("PELLUCID_ALLOW_CLASSICAL") == "1",
         )
         bundle = open_bundle(raw, at_hand)
 
@@ -88,6 +92,7 @@ def keys_at_hand(options: argparse.Namespace) -> KeysAtHand:
         find_certificate=find_certificate if exported or keyring or bundle else None,
         allow_recovery=options.allow_recovery,
         allow_cost=allow_cost,
+        allow_classical=os.environ.get("PELLUCID_ALLOW_CLASSICAL") == "1",
     )
 
 

@@ -12,12 +12,12 @@ from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from .errors import Corrupt, MissingKey, ReaderError, Unauthentic, Unsupported
-from .keyring import NAME, parse_certificate
+from .keyring import NAME, has_companion, parse_certificate
 from .protector import PURPOSE_BUNDLE, Certificate, KeysAtHand, parse_protector, unwrap_key
 from .unit import Algorithm, hkdf
 
 MAGIC = b"Pellucid bundle\0"
-VERSION = 1
+VERSION, KIND_HYBRID = 1, 5
 PROTECTOR_OFFSET = 76
 BYTES_MAX = 67108864
 
@@ -63,7 +63,8 @@ def open_bundle(raw: bytes, keys: KeysAtHand) -> Bundle:
     wrapped = body[PROTECTOR_OFFSET:nonce_at]
     if nonce_at + 12 + 16 > len(body) or len(wrapped) < 4 or int.from_bytes(wrapped[2:4], "big") != len(wrapped) - 4:
         raise Corrupt("bundle: its fields run over its end")
-    key = unwrap_key([parse_protector(wrapped)], PURPOSE_BUNDLE, bundle_id, Algorithm.AES_256, committed, keys)
+    made = int.from_bytes(body[68:76], "big")
+    key = unwrap_key([parse_protector(wrapped)], PURPOSE_BUNDLE, bundle_id, Algorithm.AES_256, committed, keys, made)
     content_at = nonce_at + 12
     try:
         content = AESGCM(hkdf(key, bundle_id, b"pellucid/1 bundle")).decrypt(
@@ -71,21 +72,24 @@ def open_bundle(raw: bytes, keys: KeysAtHand) -> Bundle:
         )
     except InvalidTag:
         raise Unauthentic("bundle: its tag does not match") from None
-    return Bundle(int.from_bytes(body[68:76], "big"), _parse(content))
+    return Bundle(made, _parse(content))
 
 
 def _parse(content: bytes) -> dict[tuple[EntryKind, str], bytes]:
     entries: dict[tuple[EntryKind, str], bytes] = {}
     rest = content
     while rest:
-        if rest[0] not in tuple(EntryKind):
+        if rest[0] not in (*EntryKind, KIND_HYBRID):
             raise Unsupported(f"bundle: entries of kind {rest[0]} are not known")
-        kind = EntryKind(rest[0])
+        hybrid = rest[0] == KIND_HYBRID
+        kind = EntryKind.CERTIFICATE if hybrid else EntryKind(rest[0])
         begin = 2 + (rest[1] if len(rest) > 1 else 0) + 4
         end = begin + int.from_bytes(rest[begin - 4 : begin], "big")
         if len(rest) < max(begin, end):
             raise Corrupt("bundle: its entries do not fit")
         name, entry = rest[2 : begin - 4].decode("utf-8", "replace"), rest[begin:end]
+        if hybrid != (kind == EntryKind.CERTIFICATE and has_companion(entry)):
+            raise Corrupt("bundle: its entries do not fit")
         if (kind, name) in entries or not _fits(kind, name, entry):
             raise Corrupt("bundle: its entries do not fit")
         entries[kind, name] = entry

@@ -20,7 +20,7 @@ from .blake3 import blake3
 from .compression import decompress
 from .errors import Corrupt, MissingKey, NotSealed, ReaderError, Unauthentic, Unsupported, WrongKind
 from .flags import check_flags, check_zeros
-from .protector import CERTIFICATE, PROVIDER_KEY, KeysAtHand, Protector, parse_protector, unwrap_key
+from .protector import CERTIFICATE, HYBRID, PROVIDER_KEY, KeysAtHand, Protector, check_downgrade, parse_protector, unwrap_key
 from .unit import TAIL_BYTES, Algorithm, _open_triple_des, hkdf
 
 MAGIC = b"Pellucid media\0\0"
@@ -155,6 +155,11 @@ class SetHeader:
     """SHA-256 of the manifest of a differential's full set; zeros if it is not known."""
     padded: bool = False
     place: ChainPlace | None = None
+
+    @property
+    def made(self) -> int:
+        """When it was begun, in seconds since 1970."""
+        return int.from_bytes(self.raw[84:92], "big") // 1_000_000
 
 
 def parse_set_header(raw: bytes, position: int) -> SetHeader:
@@ -481,13 +486,15 @@ def is_signed(own: FamilySet, keys: KeysAtHand) -> bool:
     manifest, header = own.manifest, own.header
     if not manifest.signer:
         return False
-    signers = [one.thumbprint for one in header.protectors if one.type in (CERTIFICATE, PROVIDER_KEY) and not one.recovery]
+    types = (CERTIFICATE, PROVIDER_KEY, HYBRID)
+    signers = {one.thumbprint: one for one in header.protectors if one.type in types and not one.recovery}
     if manifest.signer not in signers:
         raise Unauthentic(f"backup set {header.position}: it is signed by a certificate that does not protect it")
     if keys.find_certificate is None:
         return False
     try:
-        public_key = keys.find_certificate(manifest.signer).private_key.public_key()
+        found = keys.find_certificate(manifest.signer)
+        public_key = found.private_key.public_key()
     except MissingKey:
         return False
     pss = rsa_padding.PSS(rsa_padding.MGF1(hashes.SHA256()), hashes.SHA256.digest_size)
@@ -495,6 +502,7 @@ def is_signed(own: FamilySet, keys: KeysAtHand) -> bool:
         public_key.verify(manifest.signature, manifest.signed, pss, hashes.SHA256())
     except InvalidSignature:
         raise Unauthentic("manifest: its signature is not one of the certificate that it names") from None
+    check_downgrade(signers[manifest.signer], found, header.made, keys)
     return True
 
 
@@ -558,7 +566,9 @@ class OpenSet:
 
     def _unlock(self, keys: KeysAtHand) -> None:
         header = self.header
-        key = unwrap_key(header.protectors, PURPOSE_BACKUP, header.set, header.algorithm, header.commitment, keys)
+        key = unwrap_key(
+            header.protectors, PURPOSE_BACKUP, header.set, header.algorithm, header.commitment, keys, header.made
+        )
         self.keys = derive_keys(key, header)
         for own in self.sets:
             for thing, raw in (("its header", own.header.raw), ("manifest", own.manifest.raw)):

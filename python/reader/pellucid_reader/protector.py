@@ -17,14 +17,14 @@ from cryptography.hazmat.primitives.asymmetric import padding, rsa
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
-from . import argon2id
+from . import argon2id, mlkem
 from .errors import Corrupt, MissingKey, ReaderError, Unauthentic, Unsupported
 from .unit import commitment, hkdf
 
 if TYPE_CHECKING:
     from .header import Header
 
-KEY_FILE, PASSPHRASE, CERTIFICATE, PROVIDER_KEY = 1, 2, 3, 4
+KEY_FILE, PASSPHRASE, CERTIFICATE, PROVIDER_KEY, HYBRID = 1, 2, 3, 4, 5
 RECOVERY_FLAG = 1
 PROVIDER_NAME, KEY_NAME = re.compile(rb"[a-z0-9-]{1,32}"), re.compile(rb"[\x20-\x7e]{1,512}")
 NAME_BYTES_MAX = 252
@@ -35,11 +35,25 @@ PURPOSE_DATABASE, PURPOSE_BUNDLE = b"\1", b"\3"
 
 
 @dataclass(frozen=True)
+class Companion:
+    """The ML-KEM-768 key beside a certificate's RSA key."""
+
+    added: int
+    key: bytes
+    private_key: bytes = field(repr=False)
+
+    @property
+    def thumbprint(self) -> bytes:
+        return hashlib.sha256(self.key).digest()
+
+
+@dataclass(frozen=True)
 class Certificate:
     """`certificate` is None for a provider key, which has none around it."""
 
     certificate: x509.Certificate | None
     private_key: rsa.RSAPrivateKey = field(repr=False)
+    companion: Companion | None = None
 
     @property
     def thumbprint(self) -> bytes:
@@ -67,6 +81,7 @@ class KeysAtHand:
     find_certificate: Callable[[bytes], Certificate] | None = None
     allow_recovery: bool = False
     allow_cost: bool = False
+    allow_classical: bool = False
 
 
 @dataclass(frozen=True)
@@ -82,16 +97,22 @@ class Protector:
     thumbprint: bytes = b""
     signature: bytes = b""
     place: bytes = b""
+    # Of a hybrid certificate, whose `wrapped` is the RSA ciphertext.
+    companion: bytes = b""
+    ciphertext: bytes = b""
+    wrapped_dek: bytes = b""
+    before_signature: bytes = b""
 
 
 def parse_protector(raw: bytes) -> Protector:
     """`raw` is all of one protector."""
     type_, flags, payload = raw[0], raw[1], raw[4:]
-    if type_ not in (KEY_FILE, PASSPHRASE, CERTIFICATE, PROVIDER_KEY):
+    certificate = type_ in (CERTIFICATE, PROVIDER_KEY, HYBRID)
+    if type_ not in (KEY_FILE, PASSPHRASE) and not certificate:
         raise Unsupported(f"protector type {type_} is not known")
-    if flags not in ((0, RECOVERY_FLAG) if type_ == CERTIFICATE else (0,)):
+    if flags not in ((0, RECOVERY_FLAG) if type_ in (CERTIFICATE, HYBRID) else (0,)):
         raise Unsupported(f"protector flags {flags} are not known")
-    if type_ in (CERTIFICATE, PROVIDER_KEY):
+    if certificate:
         return _parse_certificate(type_, payload, flags == RECOVERY_FLAG)
     if len(payload) != (76 if type_ == KEY_FILE else 88):
         raise Corrupt("a protector's fields are malformed")
@@ -107,7 +128,10 @@ def _parse_certificate(type_: int, payload: bytes, recovery: bool) -> Protector:
     parts = _Parts(payload)
     name_bytes = parts.take(parts.number(1))
     thumbprint = parts.take(32)
+    sizes = (32, mlkem.CIPHERTEXT_BYTES, 60) if type_ == HYBRID else (0, 0, 0)
+    companion, ciphertext, wrapped_dek = map(parts.take, sizes)
     wrapped = parts.take(parts.number(2))
+    before_signature = payload[: len(payload) - len(parts.rest)]
     signature = parts.take(parts.number(2))
     place = b""
     if type_ == PROVIDER_KEY:
@@ -123,7 +147,10 @@ def _parse_certificate(type_: int, payload: bytes, recovery: bool) -> Protector:
         raise Corrupt("a protector's fields are malformed") from None
     if any(unicodedata.category(character) == "Cc" for character in name):
         raise Corrupt("a protector's fields are malformed")
-    return Protector(type_, wrapped, recovery, name=name, thumbprint=thumbprint, signature=signature, place=place)
+    return Protector(
+        type_, wrapped, recovery, name=name, thumbprint=thumbprint, signature=signature, place=place,
+        companion=companion, ciphertext=ciphertext, wrapped_dek=wrapped_dek, before_signature=before_signature,
+    )
 
 
 @dataclass
@@ -169,22 +196,28 @@ def unwrap(header: Header, keys: KeysAtHand) -> bytes:
 
 
 def unwrap_key(
-    protectors: Sequence[Protector], purpose: bytes, id_: bytes, algorithm: int, committed: bytes, keys: KeysAtHand
+    protectors: Sequence[Protector],
+    purpose: bytes,
+    id_: bytes,
+    algorithm: int,
+    committed: bytes,
+    keys: KeysAtHand,
+    made: int = 0,
 ) -> bytes:
-    """The key that one of the protectors opens; `id_` is the file's or the bundle's."""
+    """The key that one of the protectors opens; `id_` is the file's, set's or bundle's, which says it was `made` then."""
     binding = purpose + id_ + bytes([algorithm]) + committed
     reasons: list[str] = []
     ways: list[str] = []
     trouble: Unsupported | None = None
     work_kib = UNTRUSTED_WORK_KIB_MAX
     # In the order of their cost: a dear one that somebody put in keeps none of the others from opening.
-    order = {KEY_FILE: 0, CERTIFICATE: 1, PROVIDER_KEY: 1, PASSPHRASE: 2}
+    order = {KEY_FILE: 0, CERTIFICATE: 1, PROVIDER_KEY: 1, HYBRID: 1, PASSPHRASE: 2}
     for protector in sorted(protectors, key=lambda one: (order[one.type], one.memory_kib * one.passes)):
         try:
             if protector.type == PASSPHRASE and keys.passphrase is not None:
                 check_cost(protector.memory_kib, protector.passes, protector.lanes, keys.allow_cost, work_kib)
                 work_kib -= protector.memory_kib * protector.passes
-            dek = _unwrap_one(protector, keys, binding)
+            dek = _unwrap_one(protector, keys, binding, made)
         except NotGiven as way:
             ways.append(str(way))
             continue
@@ -207,10 +240,10 @@ def unwrap_key(
     raise MissingKey(text)
 
 
-def _unwrap_one(protector: Protector, keys: KeysAtHand, binding: bytes) -> bytes:
+def _unwrap_one(protector: Protector, keys: KeysAtHand, binding: bytes, made: int) -> bytes:
     """Raises MissingKey if the protector is to be passed over."""
-    if protector.type in (CERTIFICATE, PROVIDER_KEY):
-        return _unwrap_certificate(protector, keys, binding)
+    if protector.type in (CERTIFICATE, PROVIDER_KEY, HYBRID):
+        return _unwrap_certificate(protector, keys, binding, made)
     if protector.type == KEY_FILE:
         if keys.key_file is None:
             raise NotGiven("a key file (`--key-file`)")
@@ -251,7 +284,14 @@ def _passphrase_kek(protector: Protector, passphrase: bytes) -> bytes:
     return argon2id.derive(passphrase, protector.salt, protector.memory_kib, protector.passes, protector.lanes)
 
 
-def _unwrap_certificate(protector: Protector, keys: KeysAtHand, binding: bytes) -> bytes:
+def check_downgrade(protector: Protector, certificate: Certificate, made: int, keys: KeysAtHand) -> None:
+    """Refuses what was wrapped by RSA alone after the certificate got its companion."""
+    companion = certificate.companion
+    if protector.type == CERTIFICATE and companion and made > companion.added and not keys.allow_classical:
+        raise Unauthentic(f"certificate `{protector.name}`: wrapped by RSA alone after it got its companion key")
+
+
+def _unwrap_certificate(protector: Protector, keys: KeysAtHand, binding: bytes, made: int) -> bytes:
     called = f"certificate `{protector.name}` ({protector.thumbprint.hex()}, SHA-256)"
     if protector.recovery and not keys.allow_recovery:
         raise NotGiven(f"recovery certificate `{protector.name}` (`--allow-recovery`)")
@@ -265,18 +305,35 @@ def _unwrap_certificate(protector: Protector, keys: KeysAtHand, binding: bytes) 
         raise MissingKey(f"{called}: {problem}") from None
     public_key = certificate.private_key.public_key()
     check_key_size(public_key.key_size, called)
+    hybrid = protector.type == HYBRID
+    if hybrid and certificate.companion is None:
+        raise MissingKey(f"{called}: its companion key is missing ({protector.companion.hex()}, SHA-256)")
+    if hybrid and certificate.companion and certificate.companion.thumbprint != protector.companion:
+        raise MissingKey(f"{called}: its companion key is another one than {protector.companion.hex()} (SHA-256)")
+    check_downgrade(protector, certificate, made, keys)
+    if hybrid and binding[:1] == PURPOSE_DATABASE:
+        raise Unsupported(f"{called}: hybrid wraps are for backups and bundles")
     if not protector.recovery:
         # Before the ciphertext is looked at: anybody can wrap a DEK of their own for a public key.
         domain = b"pellucid/1 provider protector" if protector.place else b"pellucid/1 protector"
         signed = domain + binding + protector.thumbprint + protector.wrapped + protector.place
+        if hybrid:
+            signed = b"pellucid/1 hybrid protector" + binding + protector.before_signature
         pss = padding.PSS(mgf=padding.MGF1(hashes.SHA256()), salt_length=32)
         try:
             public_key.verify(protector.signature, signed, pss, hashes.SHA256())
         except InvalidSignature:
             raise Unauthentic(f"a protector was not made by this certificate: {called}") from None
-    label = b"pellucid/1" + binding[:17]  # purpose and id
+    label = (b"pellucid/1 hybrid" if hybrid else b"pellucid/1") + binding[:17]  # purpose and id
     oaep = padding.OAEP(mgf=padding.MGF1(hashes.SHA256()), algorithm=hashes.SHA256(), label=label)
     try:
-        return certificate.private_key.decrypt(protector.wrapped, oaep)
-    except ValueError:
-        raise MissingKey(f"{called} does not unwrap") from None
+        opened = certificate.private_key.decrypt(protector.wrapped, oaep)
+        if not hybrid or certificate.companion is None:
+            return opened
+        shared = mlkem.decapsulate(certificate.companion.private_key, protector.ciphertext)
+        halves = protector.thumbprint + protector.companion + protector.ciphertext + protector.wrapped
+        kek = hkdf(opened + shared, hashlib.sha256(halves).digest(), b"pellucid/1 hybrid" + binding[:17])
+        aad = bytes([HYBRID]) + binding
+        return AESGCM(kek).decrypt(protector.wrapped_dek[:12], protector.wrapped_dek[12:], aad)
+    except (ValueError, InvalidTag):  # which half, nobody is told
+        raise (Unauthentic if hybrid else MissingKey)(f"{called} does not unwrap") from None

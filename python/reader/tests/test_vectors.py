@@ -34,7 +34,7 @@ from pellucid_reader.flags import check_zeros
 from pellucid_reader.header import Marks, State, parse_header, parse_sector_0
 from pellucid_reader.log_end import stamp_of
 from pellucid_reader.log_sector import header_keys, parse_log_sector
-from pellucid_reader.protector import Certificate, KeysAtHand, unwrap
+from pellucid_reader.protector import Certificate, Companion, KeysAtHand, unwrap
 from pellucid_reader.unit import (
     Algorithm,
     Dek,
@@ -287,6 +287,10 @@ class Vectors(unittest.TestCase):
                 x509.load_der_x509_certificate(case.bytes("certificate")) if case.bytes("certificate") else None,
                 load_der_private_key(case.bytes("private-key"), None),
             )
+            if case.lines.get("companion-added", "none") != "none":
+                companion = Companion(case.number("companion-added"), case.bytes("companion"), b"")
+                signature, private_key = case.bytes("companion-signature"), case.bytes("companion-private-key")
+                at_hand = keyring.with_companion(at_hand, companion, signature, private_key)
 
         def find_certificate(thumbprint: bytes) -> Certificate:
             if at_hand is None or at_hand.thumbprint != thumbprint:
@@ -377,10 +381,13 @@ class Vectors(unittest.TestCase):
         self.assertEqual(bundle.made, case.number("made"))
         self.assertEqual(bundle.entries[EntryKind.MASTER_KEY, ""], case.bytes("database-master-key"))
         certificate = bundle.entries[EntryKind.CERTIFICATE, "app"]
-        der = case.bytes("app-certificate")
-        self.assertEqual(certificate[12 : 12 + len(der)], der)
-        self.assertEqual(certificate[12 + len(der) :], case.bytes("app-private-key"))
+        der, private_key = case.bytes("app-certificate"), case.bytes("app-private-key")
         found = keyring.parse_certificate(certificate)
+        self.assertEqual(certificate[-len(private_key) :], private_key)
+        self.assertEqual(found.certificate, x509.load_der_x509_certificate(der))
+        if "companion" not in case.lines:
+            self.assertEqual(certificate[12 : 12 + len(der)], der)
+            self.assertEqual(certificate[12 + len(der) :], private_key)
         self.assertEqual(bundle.find_certificate(found.thumbprint).thumbprint, found.thumbprint)
         database = bundle.entries[EntryKind.DATABASE, case["file-id"]]
         self.assertEqual(int.from_bytes(database[:8], "big"), case.number("sequence"))
@@ -414,7 +421,10 @@ class Vectors(unittest.TestCase):
             self.assertEqual(int.from_bytes(content[:8], "big"), case.number("backed-up"))
             der = case.bytes("certificate")
             self.assertEqual(certificate.certificate, x509.load_der_x509_certificate(der))
-            self.assertEqual(content[12 + len(der) :], case.bytes("private-key"))
+            keys = case.bytes("companion-private-key") + case.bytes("private-key")
+            self.assertEqual(content[content.index(der) + len(der) :], keys)
+            companion = certificate.companion
+            self.assertEqual(companion.key if companion else b"", case.bytes("companion"))
         elif folder.endswith("databases"):
             content = keyring.open_sealed_file(case.body, dmk, keyring.KeyKind.DATABASE, name)
             known = parse_memory(content)

@@ -31,20 +31,21 @@ impl Signer {
     /// compared with them.
     ///
     /// # Errors
-    /// [`Error::Unauthentic`] for a signature that is wrong, or by a certificate that does not protect the set.
+    /// [`Error::Unauthentic`] for a signature that is wrong, by a certificate that does not protect the set, or by one that does
+    /// so by RSA alone although it had a companion key.
     pub fn of(header: &SetHeader, manifest: &Manifest, keys: &dyn KeySource) -> Result<Self> {
         let Signing::Signed(signature) = &manifest.signing else { return Ok(Self::Nobody) };
         let thumbprint = signature.thumbprint;
         let protectors = header.protectors()?;
-        let name = protectors.iter().find_map(|protector| match protector {
+        let own = protectors.iter().find_map(|protector| match protector {
             Protector::Certificate(own)
                 if !own.is_recovery() && *own.thumbprint() == thumbprint =>
             {
-                Some(own.name().to_owned())
+                Some(own)
             }
             _ => None,
         });
-        let Some(name) = name else {
+        let Some(own) = own else {
             return Err(Error::unauthentic(
                 Subject::BackupSet(header.position),
                 "it is signed by a certificate that does not protect it",
@@ -54,10 +55,13 @@ impl Signer {
         match keys.public_certificate(&thumbprint) {
             Ok(Some(certificate)) => {
                 manifest.check_signature(&certificate)?;
+                if !keys.allow_classical() {
+                    own.check_downgrade(&certificate, header.begun / 1_000_000)?;
+                }
                 // The name in the header is a hint alone: whoever made the set has chosen it.
                 Ok(Self::Certificate { name: certificate.name().to_owned(), thumbprint })
             }
-            _ => Ok(Self::NotHere { name, thumbprint }),
+            _ => Ok(Self::NotHere { name: own.name().to_owned(), thumbprint }),
         }
     }
 

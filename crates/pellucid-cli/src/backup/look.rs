@@ -160,6 +160,9 @@ fn row(set: &FamilySet, described: Option<&Description>) -> Vec<String> {
         .unwrap_or_default()
         .iter()
         .map(|protector| match protector {
+            Protector::Certificate(own) if own.is_hybrid() => {
+                format!("{} (hybrid)", own.name().shown())
+            }
             Protector::Certificate(own) => own.name().shown().to_string(),
             other => other.kind_name().to_owned(),
         })
@@ -182,11 +185,16 @@ fn row(set: &FamilySet, described: Option<&Description>) -> Vec<String> {
 
 fn facts(set: &FamilySet, described: Option<&Description>) -> serde_json::Value {
     let (header, manifest) = (&set.header, &set.manifest);
-    let certificate =
-        header.protectors().unwrap_or_default().into_iter().find_map(|protector| match protector {
-            Protector::Certificate(own) => Some((hex(own.thumbprint()), own.encryptor_type())),
+    let certificates = header.protectors().unwrap_or_default().into_iter().filter_map(
+        |protector| match protector {
+            Protector::Certificate(own) => Some(own),
             _ => None,
-        });
+        },
+    );
+    let certificates: Vec<_> = certificates.collect();
+    let certificate = certificates.first().map(|own| hex(own.thumbprint()));
+    let encryptor = certificates.first().map_or("PASSWORD", |own| own.encryptor_type());
+    let hybrid: Vec<_> = certificates.iter().filter(|own| own.is_hybrid()).collect();
     let zeros = |id: &[u8]| id.iter().all(|byte| *byte == 0);
     let known = |bytes: &[u8]| (!zeros(bytes)).then(|| hex(bytes));
     serde_json::json!({
@@ -201,8 +209,9 @@ fn facts(set: &FamilySet, described: Option<&Description>) -> serde_json::Value 
         "backup_size": manifest.content_bytes, "compressed_backup_size": manifest.stored_bytes,
         "compression": header.compression.name(),
         "key_algorithm": header.algorithm.map(Algorithm::name),
-        "encryptor_thumbprint": certificate.as_ref().map(|(thumbprint, _)| thumbprint),
-        "encryptor_type": header.algorithm.map(|_| certificate.as_ref().map_or("PASSWORD", |(_, kind)| kind)),
+        "encryptor_thumbprint": certificate,
+        "encryptor_type": header.algorithm.map(|_| encryptor),
+        "hybrid_certificates": hybrid.iter().map(|own| hex(own.thumbprint())).collect::<Vec<_>>(),
         "tde_thumbprint": known(&header.source_thumbprint),
         "sealed_source": header.sealed_source, "differential_base": known(&header.base),
         "damaged": manifest.damaged,

@@ -419,7 +419,7 @@ pub fn who(header: &pellucid::media::SetHeader) -> String {
         .map(|protector| match protector {
             pellucid::protector::Protector::Certificate(own) => {
                 let name = if own.name().is_empty() { DEFAULT_CERTIFICATE } else { own.name() };
-                format!("certificate `{name}`")
+                format!("{} `{name}`", own.kind_name())
             }
             other => format!("a {}", other.kind_name()),
         })

@@ -49,6 +49,7 @@ mod history_begun;
 mod history_found;
 mod history_last;
 mod hostile;
+mod hybrid;
 mod idle;
 mod index;
 mod instance;

@@ -13,10 +13,10 @@ use super::{flip, key_bytes, Case, FILE_ID, NONCE};
 
 const PASSPHRASE: &str = "correct horse battery staple";
 const CHEAP: Argon2Cost = Argon2Cost { memory_kib: 64, passes: 1, lanes: 1 };
-const ID: [u8; 16] = *b"bundle-of-a-test";
-const MADE: u64 = 1_700_000_000;
+pub const ID: [u8; 16] = *b"bundle-of-a-test";
+pub const MADE: u64 = 1_700_000_000;
 
-fn entry(kind: u8, name: &str, content: &[u8]) -> Vec<u8> {
+pub fn entry(kind: u8, name: &str, content: &[u8]) -> Vec<u8> {
     let mut bytes = vec![kind, name.len() as u8];
     bytes.extend_from_slice(name.as_bytes());
     bytes.extend_from_slice(&(content.len() as u32).to_be_bytes());
@@ -31,17 +31,29 @@ fn sealed(with: &Wrapping<'_>, content: &[u8]) -> Result<Vec<u8>> {
     let binding = Binding { purpose: Purpose::Bundle, id: &ID, algorithm, commitment: &commitment };
     let mut protector = Vec::new();
     protector::wrap(&key, &binding, with)?.encode(&mut protector);
+    sealed_around(&protector, &key_bytes(48), content)
+}
+
+/// A bundle under `key`, with this protector of it.
+pub fn sealed_around(protector: &[u8], key: &[u8; 32], content: &[u8]) -> Result<Vec<u8>> {
+    let commitment = commitment(&Dek::from_secret(Secret32::new(&mut key.clone())), &ID)?;
     let mut bytes = b"Pellucid bundle\0".to_vec();
     bytes.extend_from_slice(&[0, 1]);
     bytes.extend_from_slice(&(protector.len() as u16).to_be_bytes());
     bytes.extend_from_slice(&ID);
     bytes.extend_from_slice(&commitment);
     bytes.extend_from_slice(&MADE.to_be_bytes());
-    bytes.extend_from_slice(&protector);
+    bytes.extend_from_slice(protector);
     bytes.extend_from_slice(&NONCE);
-    let own: [u8; 32] = derive(&key_bytes(48), &ID, &[b"pellucid/1 bundle"]);
+    let own: [u8; 32] = derive(key, &ID, &[b"pellucid/1 bundle"]);
     let (mut ciphertext, mut tag) = (vec![0; content.len()], [0; 16]);
-    Cipher::new(algorithm, &own)?.seal(&NONCE, &bytes, content, &mut ciphertext, &mut tag)?;
+    Cipher::new(Algorithm::Aes256, &own)?.seal(
+        &NONCE,
+        &bytes,
+        content,
+        &mut ciphertext,
+        &mut tag,
+    )?;
     bytes.extend_from_slice(&ciphertext);
     bytes.extend_from_slice(&tag);
     Ok(summed(bytes))

@@ -42,7 +42,7 @@ pub(super) fn header_case(kind: &str) -> Case {
         .with("created", 1_700_000_000u64)
 }
 
-fn sealed(protectors: &[Vec<u8>]) -> Result<Vec<u8>> {
+pub(super) fn sealed(protectors: &[Vec<u8>]) -> Result<Vec<u8>> {
     encoded(&Header { protectors: protectors.to_vec(), ..header(&dek(), FILE_ID, ALGORITHM)? })
 }
 
@@ -307,8 +307,6 @@ fn structure(good: &Case, with_passphrase: &Case, by_key_file: &[u8]) -> Result<
         .with_body(&patch(22, good.body[22] + 1)?),
         good.failing("reserved-algorithm", "unsupported", "algorithm 5 is reserved")
             .with_body(&patch(128 + 8, Algorithm::RESERVED_ID)?),
-        good.failing("reserved-protector-5", "unsupported", "protector type 5 is reserved")
-            .with_body(&patch(128 + 104, 5)?),
         good.failing("unknown-algorithm", "unsupported", "algorithm 77 is not known")
             .with_body(&patch(128 + 8, 77)?),
         good.failing("unknown-state", "unsupported", "encryption state 7 is not known")

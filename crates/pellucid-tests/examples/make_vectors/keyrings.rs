@@ -33,8 +33,19 @@ pub fn sealed_file(parent: &[u8; 32], kind: u8, name: &str, content: &[u8]) -> R
 }
 
 fn flagged(parent: &[u8; 32], kind: u8, flags: u8, name: &str, content: &[u8]) -> Result<Vec<u8>> {
+    versioned(parent, 1, kind, flags, name, content)
+}
+
+pub fn versioned(
+    parent: &[u8; 32],
+    version: u8,
+    kind: u8,
+    flags: u8,
+    name: &str,
+    content: &[u8],
+) -> Result<Vec<u8>> {
     let mut bytes = b"Pellucid key\0\0\0\0".to_vec();
-    bytes.extend_from_slice(&[0, 1, kind, flags]);
+    bytes.extend_from_slice(&[0, version, kind, flags]);
     bytes.extend_from_slice(&derive::<16>(parent, b"", &[b"pellucid/1 key check"]));
     bytes.extend_from_slice(&NONCE);
     let key: [u8; 32] = derive(parent, b"", &[b"pellucid/1 keyring", &[kind]]);

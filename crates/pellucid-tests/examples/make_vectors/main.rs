@@ -23,6 +23,7 @@ mod case;
 mod event_logs;
 mod expected;
 mod headers;
+mod hybrids;
 mod keyrings;
 mod log_archives;
 mod log_sets;
@@ -124,6 +125,7 @@ fn main() -> std::result::Result<(), Box<dyn std::error::Error>> {
     cases.extend(passwords::cases()?);
     cases.extend(event_logs::cases()?);
     cases.extend(bundles::cases()?);
+    cases.extend(hybrids::cases()?);
     cases.extend(media::cases()?);
     cases.extend(log_sets::cases()?);
     cases.extend(log_archives::cases()?);

@@ -138,9 +138,13 @@ pub fn protect(header: &mut SetHeader, shape: &Shape) -> Result<Option<SetKeys>>
     let Some(algorithm) = shape.algorithm else { return Ok(None) };
     header.commitment = commitment(&dek(), &header.set)?;
     let key = KeyFile::parse(&key_bytes(64)).unwrap();
-    let protector = wrap(&dek(), &header.binding()?, &Wrapping::KeyFile(&key))?;
-    header.protectors.push(protector.encoded());
-    if let Some(own) = shape.two.as_ref().and_then(|two| two.certificate.as_ref()) {
+    let own = shape.two.as_ref().and_then(|two| two.certificate.as_ref());
+    // A hybrid set opens by nothing else, so that it is seen to.
+    if own.is_none_or(|own| own.public().companion().is_none()) {
+        let protector = wrap(&dek(), &header.binding()?, &Wrapping::KeyFile(&key))?;
+        header.protectors.push(protector.encoded());
+    }
+    if let Some(own) = own {
         let protector = wrap(&dek(), &header.binding()?, &Wrapping::Certificate(own))?;
         header.protectors.push(protector.encoded());
     }
@@ -507,6 +511,14 @@ fn version_2() -> Result<Vec<Case>> {
     };
     let (full, both) = ([database(0)], [database(0), database(1)]);
     let signed = case("signed", &shape(two(1, false)), &full)?;
+    let both_keys = super::hybrids::certificate(1_600_000_000)?;
+    let hybrid = Two { certificate: Some(both_keys.clone()), ..two(1, false) };
+    let hybrid = super::hybrids::with_keys(case("hybrid", &shape(hybrid), &full)?, &both_keys);
+    let rsa_alone =
+        Certificate::from_parts("app", both_keys.public().der(), both_keys.private_key()?, None)?;
+    let classical = Two { certificate: Some(rsa_alone), ..two(1, false) };
+    let downgrade = case("", &shape(classical), &full)?;
+    let downgrade = super::hybrids::with_keys(downgrade, &both_keys);
     let unsigned = case("version-2-not-signed", &shape(two(0, false)), &full)?;
     // Compressed, so that there is room for some content in the padding.
     let compressed = Shape { compression: Compression::Lz4, ..shape(two(0, true)) };
@@ -553,6 +565,12 @@ fn version_2() -> Result<Vec<Case>> {
     let unauthentic =
         |case: Case, kind: &str, error: &str| case.failing(kind, "unauthentic", error);
     Ok(vec![
+        // Opened by the key file, and signed by a certificate that should have wrapped it by both keys.
+        downgrade.failing("hybrid-downgrade", "unauthentic", "wrapped by RSA alone after"),
+        hybrid
+            .failing("hybrid-without-companion", "missing-key", "whose companion key is not in")
+            .with("companion-added", "none"),
+        hybrid,
         case("signed-differential", &shape(two(2, false)), &both)?,
         unauthentic(
             changed(&of_its_full, |body| {

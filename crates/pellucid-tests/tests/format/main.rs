@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod format_md;
+mod hybrid;
 mod media;
 mod openssl;
 mod properties;

@@ -652,8 +652,6 @@ fn reserved_numbers_are_those_of_the_code() {
     let header = u64::from(pellucid::header::RESERVED_VERSION);
     assert_eq!(reserved(&table, "format version of a [container's header]"), [header]);
     assert_eq!(reserved(&table, "[algorithm]"), [u64::from(Algorithm::RESERVED_ID)]);
-    let types = pellucid::protector::RESERVED_TYPES.map(u64::from);
-    assert_eq!(reserved(&table, "type of [protector]"), types);
     let log = u64::from(pellucid::wal::RESERVED_VERSION);
     assert_eq!(reserved(&table, "version of a [WAL]"), [log]);
     let chunks = pellucid::media::RESERVED_CHUNK_KINDS.map(u64::from);
@@ -664,5 +662,5 @@ fn reserved_numbers_are_those_of_the_code() {
     assert_eq!(lock[1], "2^62 + 1");
     let own = |name| constant("pellucid-engine/src/scan/turn.rs", name);
     assert_eq!((own("BYTE"), own("RESERVED_BYTE")), ("1 << 62".into(), "BYTE + 1".into()));
-    assert_eq!(table.rows.len(), 7, "each is compared");
+    assert_eq!(table.rows.len(), 6, "each is compared");
 }

@@ -128,6 +128,7 @@ impl PublicCertificate {
             not_after: NO_END,
             rsa_bits,
             is_key_alone: true,
+            companion: None,
         })
     }
 
@@ -144,7 +145,7 @@ impl Certificate {
     /// As [`PublicCertificate::from_key`].
     pub fn elsewhere(name: &str, public_key: &[u8], key: Arc<dyn PrivateKey>) -> Result<Self> {
         let public = PublicCertificate::from_key(name, public_key)?;
-        Ok(Self { public, private: Private::Elsewhere(key), backed_up: None })
+        Ok(Self { public, private: Private::Elsewhere(key), backed_up: None, companion_key: None })
     }
 
     /// Where its private key is, if that is not in the keyring.

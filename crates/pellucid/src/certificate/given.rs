@@ -52,7 +52,7 @@ pub(super) fn check_bits(bits: usize, subject: &Subject) -> Result<()> {
 impl PublicCertificate {
     /// Refuses a certificate that says it signed itself and did not: its bytes were changed after it
     /// was made, or its maker never had the private key. For certificates that come from elsewhere;
-    /// those in the keyring are authenticated by it.
+    /// those in the keyring are authenticated by it. Refuses a companion that it did not sign.
     ///
     /// # Errors
     /// [`Error::Unauthentic`].
@@ -60,6 +60,7 @@ impl PublicCertificate {
         if self.is_key_alone {
             return Ok(());
         }
+        self.check_companion()?;
         let (_, parsed) = X509Certificate::from_der(self.der())
             .map_err(|_| Error::corrupt(self.as_subject(), "not an X.509 certificate in DER"))?;
         if parsed.issuer().as_raw() != parsed.subject().as_raw() {

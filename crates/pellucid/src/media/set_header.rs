@@ -17,7 +17,7 @@ use crate::error::{Error, Result, Subject};
 use crate::fields::Fields;
 use crate::flags::{check_zeros, Flags, FLAGS_BYTES};
 use crate::header::MAX_PROTECTORS;
-use crate::protector::{unwrap, Binding, KeySource, Protector, Purpose};
+use crate::protector::{unwrap_made, Binding, KeySource, Protector, Purpose};
 use crate::secret::Dek;
 
 /// The first 16 bytes of a set header.
@@ -237,14 +237,16 @@ impl SetHeader {
     /// Unwraps the set key by the first protector that opens.
     ///
     /// # Errors
-    /// Those of [`unwrap`], about this set; [`Error::Misuse`] for a set that is not sealed.
+    /// Those of [`unwrap_made`], about this set; [`Error::Misuse`] for a set that is not sealed.
     pub fn unwrap(&self, keys: &dyn KeySource) -> Result<Dek> {
         let protectors = self.protectors()?;
-        unwrap(&protectors, &self.binding()?, keys).map_err(|error| match error {
-            Error::MissingKey { cause, .. } => {
-                Error::missing_key(Subject::BackupSet(self.position), cause)
+        unwrap_made(&protectors, &self.binding()?, keys, self.begun / 1_000_000).map_err(|error| {
+            match error {
+                Error::MissingKey { cause, .. } => {
+                    Error::missing_key(Subject::BackupSet(self.position), cause)
+                }
+                error => error,
             }
-            error => error,
         })
     }
 

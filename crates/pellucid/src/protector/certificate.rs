@@ -3,9 +3,12 @@
 //! Anybody who has the public half could wrap a DEK of their own, and read the pages that are sealed
 //! under it later. The signature by the certificate's private key prevents that. It is checked before
 //! the ciphertext is read.
+//!
+//! Under a certificate with a companion, keys of backup sets and bundles are wrapped by both (`hybrid.rs`), never by RSA alone.
 
+use super::hybrid::{self, Hybrid, HYBRID_BYTES};
 use super::missing::{Closed, Missing};
-use super::{Binding, KeySource};
+use super::{Binding, KeySource, Purpose, TYPE_HYBRID, TYPE_PROVIDER_KEY};
 use crate::certificate::{Certificate, KeyPlace, PublicCertificate};
 use crate::error::{Error, Result, Subject};
 use crate::secret::Dek;
@@ -23,6 +26,7 @@ pub struct CertificateProtector {
     recovery: bool,
     /// Where the private key is, if it is in no keyring.
     place: Option<KeyPlace>,
+    hybrid: Option<Box<Hybrid>>,
 }
 
 impl CertificateProtector {
@@ -31,10 +35,15 @@ impl CertificateProtector {
         binding: &Binding<'_>,
         certificate: &Certificate,
     ) -> Result<Self> {
-        let wrapped = certificate.proves(dek.expose(), &label(binding))?;
-        let mut protector = Self::of(certificate.public(), wrapped);
+        let mut protector = match certificate.place() {
+            Some(place) => {
+                let wrapped = certificate.proves(dek.expose(), &label(binding))?;
+                let place = Some(place.without_query());
+                Self { place, ..Self::of(certificate.public(), wrapped, None) }
+            }
+            None => Self::wrap_recovery(dek, binding, certificate.public())?,
+        };
         protector.recovery = false;
-        protector.place = certificate.place().map(KeyPlace::without_query);
         protector.signature = certificate.sign(&protector.signed(binding))?;
         Ok(protector)
     }
@@ -44,10 +53,18 @@ impl CertificateProtector {
         binding: &Binding<'_>,
         certificate: &PublicCertificate,
     ) -> Result<Self> {
-        Ok(Self::of(certificate, certificate.encrypt(dek.expose(), &label(binding))?))
+        let companion = certificate.companion().filter(|_| binding.purpose != Purpose::Database);
+        let (wrapped, hybrid) = match companion {
+            Some(companion) => {
+                let (wrapped, hybrid) = hybrid::wrap(dek, binding, certificate, companion)?;
+                (wrapped, Some(Box::new(hybrid)))
+            }
+            None => (certificate.encrypt(dek.expose(), &label(binding))?, None),
+        };
+        Ok(Self::of(certificate, wrapped, hybrid))
     }
 
-    fn of(certificate: &PublicCertificate, wrapped: Vec<u8>) -> Self {
+    fn of(certificate: &PublicCertificate, wrapped: Vec<u8>, hybrid: Option<Box<Hybrid>>) -> Self {
         Self {
             name: certificate
                 .name()
@@ -60,6 +77,7 @@ impl CertificateProtector {
             signature: Vec::new(),
             recovery: true,
             place: None,
+            hybrid,
         }
     }
 
@@ -71,7 +89,17 @@ impl CertificateProtector {
             return Err(Closed::Missing(Missing::NotAllowed { name }));
         }
         match keys.certificate(&self.thumbprint) {
-            Ok(Some(certificate)) => Ok(certificate),
+            Ok(Some(certificate)) => match (&self.hybrid, certificate.public().companion()) {
+                (Some(own), None) => {
+                    let companion = own.companion;
+                    Err(Closed::Missing(Missing::Companion { name, companion, other: None }))
+                }
+                (Some(own), Some(there)) if own.companion != *there.thumbprint() => {
+                    let (companion, other) = (own.companion, Some(*there.thumbprint()));
+                    Err(Closed::Missing(Missing::Companion { name, companion, other }))
+                }
+                _ => Ok(certificate),
+            },
             Ok(None) => {
                 let thumbprint = self.thumbprint;
                 Err(Closed::Missing(Missing::Certificate { name, thumbprint, recovery }))
@@ -84,6 +112,20 @@ impl CertificateProtector {
         }
     }
 
+    /// Refuses a protector by RSA alone that was made, as `made` says in seconds since 1970, after the certificate got its
+    /// companion. From then on its key is wrapped by both.
+    ///
+    /// # Errors
+    /// [`Error::Unauthentic`].
+    pub fn check_downgrade(&self, public: &PublicCertificate, made: u64) -> Result<()> {
+        match public.companion() {
+            Some(companion) if self.hybrid.is_none() && made > companion.added() => {
+                Err(Error::unauthentic(Subject::Certificate(public.name().to_owned()), DOWNGRADE))
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// Unwraps the DEK with the certificate that [`Self::find`] found. Where the private key is elsewhere, what has it may not answer
     /// now, and another protector opens.
     pub(super) fn unwrap(
@@ -91,13 +133,20 @@ impl CertificateProtector {
         binding: &Binding<'_>,
         certificate: &Certificate,
     ) -> std::result::Result<Dek, Closed> {
-        let unauthentic = |cause: &'static str| {
-            Error::unauthentic(Subject::Certificate(self.name.clone()), cause)
-        };
+        let subject = || Subject::Certificate(self.name.clone());
+        if self.hybrid.is_some() && binding.purpose == Purpose::Database {
+            let told = "hybrid wraps are for backups and bundles, and this is a database";
+            return Err(Closed::Failed(Error::unsupported(subject(), told)));
+        }
         if !self.recovery && !certificate.public().verify(&self.signed(binding), &self.signature) {
-            return Err(Closed::Failed(unauthentic(
-                "the protector was not made by this certificate: the key may be somebody else's",
-            )));
+            let told =
+                "the protector was not made by this certificate: the key may be somebody else's";
+            return Err(Closed::Failed(Error::unauthentic(subject(), told)));
+        }
+        let refused = || Error::unauthentic(subject(), "the wrapped key does not open");
+        if let Some(hybrid) = &self.hybrid {
+            let opened = hybrid.unwrap(binding, certificate, &self.wrapped)?;
+            return opened.ok_or_else(|| Closed::Failed(refused()));
         }
         match certificate.decrypt(&self.wrapped, &label(binding)) {
             Ok(secret) => Ok(Dek::from_secret(secret)),
@@ -107,12 +156,16 @@ impl CertificateProtector {
                 cause: cause.into_owned(),
             })),
             Err(error) if certificate.place().is_some() => Err(Closed::Trouble(error)),
-            Err(_) => Err(Closed::Failed(unauthentic("the wrapped key does not open"))),
+            Err(_) => Err(Closed::Failed(refused())),
         }
     }
 
-    /// Joins the bytes that the signature covers.
+    /// Joins the bytes that the signature covers. Of a hybrid protector that is the payload before the signature.
     fn signed(&self, binding: &Binding<'_>) -> Vec<u8> {
+        if self.hybrid.is_some() {
+            let payload = self.before_signature();
+            return [b"pellucid/1 hybrid protector", &binding.bytes()[..], &payload].concat();
+        }
         let domain: &[u8] = match &self.place {
             None => b"pellucid/1 protector",
             Some(_) => b"pellucid/1 provider protector",
@@ -145,6 +198,11 @@ impl CertificateProtector {
         }
     }
 
+    /// Whether it takes the companion's private half beside the certificate's to open it.
+    pub fn is_hybrid(&self) -> bool {
+        self.hybrid.is_some()
+    }
+
     /// Returns the name that the certificate had when it wrapped the key. It is a hint only.
     pub fn name(&self) -> &str {
         &self.name
@@ -155,13 +213,24 @@ impl CertificateProtector {
         &self.thumbprint
     }
 
+    /// The kind's name: `certificate`, `hybrid certificate` or `asymmetric key`.
+    pub fn kind_name(&self) -> &'static str {
+        match (&self.hybrid, &self.place) {
+            (Some(_), _) => "hybrid certificate",
+            (None, Some(_)) => "asymmetric key",
+            (None, None) => "certificate",
+        }
+    }
+
     /// Describes the protector in one line for people.
     pub fn describe(&self) -> String {
         let thumbprint = crate::hash::hex(&self.thumbprint);
         match &self.place {
-            None => {
-                format!("certificate `{}` (SHA-256 thumbprint {thumbprint})", self.name.shown())
-            }
+            None => format!(
+                "{} `{}` (SHA-256 thumbprint {thumbprint})",
+                self.kind_name(),
+                self.name.shown()
+            ),
             Some(place) => format!(
                 "asymmetric key `{}` {place} (SHA-256 of the public key {thumbprint})",
                 self.name.shown()
@@ -170,21 +239,29 @@ impl CertificateProtector {
     }
 
     pub(super) fn payload(&self) -> Vec<u8> {
-        let mut payload = vec![self.name.len() as u8];
-        payload.extend_from_slice(self.name.as_bytes());
-        payload.extend_from_slice(&self.thumbprint);
-        for part in [&self.wrapped, &self.signature] {
-            payload.extend_from_slice(&(part.len() as u16).to_be_bytes());
-            payload.extend_from_slice(part);
-        }
+        let mut payload = self.before_signature();
+        payload.extend_from_slice(&(self.signature.len() as u16).to_be_bytes());
+        payload.extend_from_slice(&self.signature);
         if let Some(place) = &self.place {
             place.encode(&mut payload);
         }
         payload
     }
 
-    /// Parses a protector, whose private key is elsewhere where `is_elsewhere`.
-    pub(super) fn parse(payload: &[u8], recovery: bool, is_elsewhere: bool) -> Option<Self> {
+    fn before_signature(&self) -> Vec<u8> {
+        let mut payload = vec![self.name.len() as u8];
+        payload.extend_from_slice(self.name.as_bytes());
+        payload.extend_from_slice(&self.thumbprint);
+        if let Some(hybrid) = &self.hybrid {
+            hybrid.encode(&mut payload);
+        }
+        payload.extend_from_slice(&(self.wrapped.len() as u16).to_be_bytes());
+        payload.extend_from_slice(&self.wrapped);
+        payload
+    }
+
+    /// Parses a protector of one of the three types that have a certificate or its public key.
+    pub(super) fn parse(payload: &[u8], kind: u8, recovery: bool) -> Option<Self> {
         let mut rest = payload;
         let mut take = |bytes: usize| {
             let (part, behind) = rest.split_at_checked(bytes)?;
@@ -199,21 +276,28 @@ impl CertificateProtector {
             return None;
         }
         let thumbprint = take(THUMBPRINT_BYTES)?.try_into().ok()?;
+        let hybrid = match kind == TYPE_HYBRID {
+            true => Some(Box::new(Hybrid::parse(take(HYBRID_BYTES)?)?)),
+            false => None,
+        };
         let mut part = || {
             let length = u16::from_be_bytes(take(2)?.try_into().ok()?);
             take(usize::from(length)).map(<[u8]>::to_vec)
         };
         let (wrapped, signature) = (part()?, part()?);
-        let place = match is_elsewhere {
+        let place = match kind == TYPE_PROVIDER_KEY {
             true => Some(KeyPlace::decode(std::mem::take(&mut rest))?),
             false => None,
         };
         // A recovery protector opens without a check of its signature, so one with a signature is
         // refused.
         let whole = rest.is_empty() && (!recovery || signature.is_empty());
-        whole.then_some(Self { name, thumbprint, wrapped, signature, recovery, place })
+        whole.then_some(Self { name, thumbprint, wrapped, signature, recovery, place, hybrid })
     }
 }
+
+const DOWNGRADE: &str = "it was wrapped by RSA alone after the certificate got its companion key: an instance made it that has the \
+     certificate without the companion, or somebody who broke RSA; `PELLUCID_ALLOW_CLASSICAL=1` opens it all the same";
 
 /// The most characters of a name. They have at most 252 bytes, and the length has one byte.
 const MOST_NAME_CHARS: usize = 63;

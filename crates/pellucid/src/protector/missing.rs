@@ -36,6 +36,8 @@ pub(super) enum Missing {
     NotAllowed { name: String },
     /// The keyring lacks the certificate.
     Certificate { name: String, thumbprint: [u8; 32], recovery: bool },
+    /// The keyring has the certificate without the companion of this SHA-256 thumbprint, or with an `other` one.
+    Companion { name: String, companion: [u8; 32], other: Option<[u8; 32]> },
     /// The keyring has the certificate, or may have it, and cannot use it for this reason.
     Unusable { name: String, recovery: bool, cause: String },
 }
@@ -74,6 +76,12 @@ impl Missing {
             Self::Certificate { name, recovery, .. } => {
                 format!("{} `{name}`, which is not in the keyring", kind(*recovery))
             }
+            Self::Companion { name, other: None, .. } => {
+                format!("hybrid certificate `{name}`, whose companion key is not in the keyring")
+            }
+            Self::Companion { name, .. } => {
+                format!("hybrid certificate `{name}` with another companion key than the keyring's")
+            }
             Self::Unusable { name, recovery, .. } => {
                 format!("{} `{name}`, which cannot be used", kind(*recovery))
             }
@@ -85,6 +93,9 @@ impl Missing {
     fn reason(&self) -> Option<String> {
         match self {
             Self::Certificate { thumbprint, .. } => Some(not_found(thumbprint)),
+            Self::Companion { name, companion, other } => {
+                Some(no_companion(name, companion, other))
+            }
             Self::Unusable { name, recovery: false, cause } => {
                 Some(sentence(&format!("Certificate `{name}`: {cause}")))
             }
@@ -154,6 +165,19 @@ fn kind(recovery: bool) -> &'static str {
 fn not_found(thumbprint: &[u8; 32]) -> String {
     let thumbprint = format!("0x{}", crate::hash::hex(thumbprint).to_uppercase());
     CERTIFICATE_NOT_FOUND.with_all(&["certificate", &thumbprint]).into_owned()
+}
+
+/// Names the companion that is missing, and where it is to be had.
+fn no_companion(name: &str, companion: &[u8; 32], other: &Option<[u8; 32]>) -> String {
+    let there = match other {
+        Some(other) => format!("The keyring's has {}; only", crate::hash::hex(other)),
+        None => "Only".to_owned(),
+    };
+    format!(
+        "The ML-KEM-768 key with SHA-256 thumbprint {} is missing. {there} a copy of the certificate exported after that key was \
+         added opens it: `pellucid cert import {name}` with both its files, or `pellucid instance import`.",
+        crate::hash::hex(companion)
+    )
 }
 
 fn sentence(text: &str) -> String {

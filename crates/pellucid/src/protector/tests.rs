@@ -398,3 +398,31 @@ fn a_place_is_a_provider_and_a_key_that_can_be_printed() {
     bytes.push(b'k');
     assert_eq!(KeyPlace::decode(&bytes), None);
 }
+
+#[test]
+fn a_program_without_ml_kem_wraps_nothing_by_rsa_alone_in_its_place() {
+    use crate::certificate::{Companion, COMPANION_BYTES};
+    let key = Dek::random().unwrap();
+    let certificate = Certificate::generate("app", &CertificateRequest::new("App", 10)).unwrap();
+    let thumbprint = *certificate.public().thumbprint();
+    let (added, companion) = (7u64, [1; COMPANION_BYTES]);
+    let message =
+        [&b"pellucid/1 companion"[..], &thumbprint, &added.to_be_bytes(), &companion].concat();
+    let signature = certificate.sign(&message).unwrap();
+    let companion = Companion::new(added, &companion, &signature).unwrap();
+    let hybrid = certificate.with_companion(companion, &[2; 2400]).unwrap();
+    let commitment = commitment(&key, &ID).unwrap();
+    for purpose in [Purpose::Backup, Purpose::Bundle] {
+        let algorithm = Algorithm::Aes256;
+        let binding = Binding { purpose, id: &ID, algorithm, commitment: &commitment };
+        for with in [Wrapping::Certificate(&hybrid), Wrapping::Recovery(hybrid.public())] {
+            let refused = wrap(&key, &binding, &with).unwrap_err();
+            assert!(refused.to_string().contains("has not enabled ML-KEM-768"), "{refused}");
+        }
+    }
+    bound(&key, |binding| {
+        let made = wrap(&key, binding, &Wrapping::Certificate(&hybrid)).unwrap();
+        let keys = Keys { certificates: vec![hybrid.clone()], ..Keys::none() };
+        assert_eq!(unwrap(&[made], binding, &keys).unwrap(), key);
+    });
+}

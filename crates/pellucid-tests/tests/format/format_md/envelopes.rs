@@ -191,7 +191,8 @@ fn open_file(section: &Doc, parent: &[u8], kind: u8, name: &str, file: &[u8]) ->
     assert_eq!(layout.is_without_gaps(), file.len());
     assert_eq!(layout.of("`Pellucid key", file), literal(layout.field("`Pellucid key")));
     assert_eq!(layout.of("version", file), 1u16.to_be_bytes());
-    assert_eq!(layout.field("version"), "version, 1");
+    let versions = "version, 1; 2 of a certificate with a companion key";
+    assert_eq!(layout.field("version"), versions);
     assert_eq!(layout.of("kind", file), [kind]);
     assert_eq!(
         layout.field("kind"),
@@ -488,7 +489,7 @@ fn bundles() {
     assert_eq!(&file[sum.clone()], hash(&file[..sum.start]));
     section.says(&format!("longer than {} bytes", pellucid_keyring::BUNDLE_BYTES_MOST));
 
-    let kinds = "kind: 1 database master key, 2 password of it, 3 certificate, 4 database";
+    let kinds = "kind: 1 database master key, 2 password of it, 3 certificate, 4 database, 5 certificate with a companion key";
     let names = ["", DEFAULT_CERTIFICATE, &hex(&FILE_ID)];
     let mut rest = &content[..];
     for (kind, name) in [1u8, 3, 4].into_iter().zip(names) {

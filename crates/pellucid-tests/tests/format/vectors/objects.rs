@@ -4,7 +4,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::sync::Arc;
 
 use aws_lc_rs::hkdf;
-use pellucid::certificate::{Certificate, KeyPlace};
+use pellucid::certificate::{enable_hybrid, Certificate, Companion, KeyPlace};
 use pellucid::cipher::{Cipher, NONCE_BYTES};
 use pellucid::derive::commitment;
 use pellucid::header::{DekRow, EncryptionState, Header, RecoveryModel, Second};
@@ -343,6 +343,7 @@ pub struct Keys<'a> {
 
 impl<'a> Keys<'a> {
     pub fn of(case: &'a Case) -> Self {
+        enable_hybrid();
         let key_file = case.get("key-file").map(|_| case.bytes("key-file"));
         Self {
             key_files: key_file.iter().filter_map(|bytes| KeyFile::parse(bytes)).collect(),
@@ -354,6 +355,13 @@ impl<'a> Keys<'a> {
             case,
         }
     }
+}
+
+/// The companion of the certificate at hand.
+fn companion(case: &Case) -> Option<Companion> {
+    let added = case.get("companion-added").filter(|added| *added != "none")?;
+    let (key, signature) = (case.bytes("companion"), case.bytes("companion-signature"));
+    Companion::new(added.parse().unwrap(), &key, &signature)
 }
 
 impl KeySource for Keys<'_> {
@@ -378,7 +386,11 @@ impl KeySource for Keys<'_> {
             return Ok(None);
         }
         let (der, key) = (self.case.bytes("certificate"), self.case.bytes("private-key"));
-        let certificate = Certificate::from_parts("app", &der, &key, None)?;
+        let mut certificate = Certificate::from_parts("app", &der, &key, None)?;
+        if let Some(companion) = companion(self.case) {
+            let private_key = self.case.bytes("companion-private-key");
+            certificate = certificate.with_companion(companion, &private_key)?;
+        }
         Ok(Some(certificate).filter(|c| c.public().thumbprint() == thumbprint_sha256))
     }
 
@@ -467,6 +479,7 @@ pub fn in_a_home(case: &Case, files: &[(&str, &[u8])]) -> tempfile::TempDir {
 }
 
 fn keyring(case: &Case) -> Result<()> {
+    enable_hybrid();
     let path = case.text("path");
     let home = in_a_home(case, &[(path, &case.body)]);
     let keyring = Keyring::open(home.path())?;
@@ -475,6 +488,10 @@ fn keyring(case: &Case) -> Result<()> {
         assert_eq!(found.public().der(), case.bytes("certificate"));
         assert_eq!(found.private_key()?, case.bytes("private-key"));
         assert_eq!(found.backed_up(), Some(case.number("backed-up")).filter(|time| *time != 0));
+        assert_eq!(found.public().companion(), companion(case).as_ref());
+        let private_half = found.companion_key().map(<[u8]>::to_vec);
+        let stated = case.get("companion").map(|_| case.bytes("companion-private-key"));
+        assert_eq!(private_half, stated);
         found.check_pair()?;
     } else if path.starts_with("keyring/databases/") {
         let memory = DatabaseMemory {
