@@ -6,8 +6,9 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 /// Variables that only tests and the lab set.
-const OF_TESTS: [&str; 6] = [
+const OF_TESTS: [&str; 7] = [
     "PELLUCID_BIN",
+    "PELLUCID_PLUGIN_TEST_SECRET",
     "PELLUCID_SABOTAGE",
     "PELLUCID_TCL_EXTENSION",
     "PELLUCID_TEST_FORKS_ALONE",
