@@ -25,7 +25,7 @@ pub const SETTINGS: &[&str] = &["module", "pin-source", "environment"];
 
 const PIN_BYTES_MOST: usize = 4096;
 /// What is waited for others that use the token.
-const TURN: Duration = Duration::from_secs(3);
+const TURN: Duration = Duration::from_secs(8);
 
 /// An open session, logged in where the token wants it.
 pub struct Token {

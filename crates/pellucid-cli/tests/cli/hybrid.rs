@@ -196,7 +196,7 @@ fn adding_a_companion_is_killed_everywhere_and_nothing_is_lost() {
         if told.code == 0 {
             break;
         }
-        at += kill_stride();
+        at += 2 * kill_stride();
     }
     assert!(at > 3, "killed at {at} only");
 }

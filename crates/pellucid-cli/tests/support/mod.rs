@@ -215,7 +215,7 @@ impl Instance {
 /// How many calls further a command is killed the next time: each call has its turn in the campaign `key-kills`, which asks for 1.
 pub fn kill_stride() -> u32 {
     let asked = std::env::var("PELLUCID_KILL_STRIDE");
-    asked.map_or(3, |stride| stride.parse().expect("a number of calls"))
+    asked.map_or(4, |stride| stride.parse().expect("a number of calls"))
 }
 
 /// Runs a command to its end.
