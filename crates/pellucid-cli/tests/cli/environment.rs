@@ -6,12 +6,13 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 /// Variables that only tests and the lab set.
-const OF_TESTS: [&str; 7] = [
+const OF_TESTS: [&str; 8] = [
     "PELLUCID_BIN",
     "PELLUCID_PLUGIN_TEST_SECRET",
     "PELLUCID_SABOTAGE",
     "PELLUCID_TCL_EXTENSION",
     "PELLUCID_TEST_FORKS_ALONE",
+    "PELLUCID_TEST_PROCESSES",
     "PELLUCID_TEST_SEED",
     "PELLUCID_UPDATE",
 ];

@@ -243,7 +243,7 @@ fn settings_of_roots_alone_say_which_module_is_loaded() {
 }
 
 #[test]
-fn a_process_asks_once_and_a_hundred_at_once_all_open() {
+fn a_process_asks_once_and_many_at_once_all_open() {
     let place = place();
     let Some(token) = Token::make(&place) else { return };
     // Counts, and hands on.
@@ -264,7 +264,9 @@ fn a_process_asks_once_and_a_hundred_at_once_all_open() {
     assert_eq!(told.stdout.matches("200").count(), 10, "{told:?}");
     assert_eq!(std::fs::read_to_string(&log).unwrap(), "x\n");
     bind(&place, &key);
-    let began: Vec<_> = (0..100)
+    // A token serves one after the other, and who waits does so for 8 s: a hundred where a machine is idle.
+    let many = std::env::var("PELLUCID_TEST_PROCESSES").map_or(30, |many| many.parse().unwrap());
+    let began: Vec<_> = (0..many)
         .map(|_| {
             let mut one = place.command("/usr/bin/sqlite3");
             one.env("PELLUCID_PLUGIN_PATH", place.path("plugins"));
