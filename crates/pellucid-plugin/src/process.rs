@@ -28,8 +28,6 @@ use zeroize::Zeroizing;
 use crate::wire::{shortened, Exchange, Question, ANSWER_BYTES_MOST};
 use crate::Plugin;
 
-/// What a plugin has for its answer.
-const LIMIT: Duration = Duration::from_secs(10);
 /// What a killed program has to be gone.
 const GONE: Duration = Duration::from_secs(1);
 /// Without a descriptor of the process, which kernels before 5.3 do not have, it is looked at that often.
@@ -44,10 +42,11 @@ const FIRST_FREE: i32 = 3;
 /// Asks `question`.
 pub(crate) fn exchange<'a>(plugin: &'a Plugin, question: Question<'a>) -> Result<Exchange<'a>> {
     let io = |error| Error::io(plugin.subject(), error);
+    let limit = question.limit();
     let (asked, line) = question.line();
     let line = line.ok_or_else(|| plugin.trouble("the question is too long"))?;
     let mut run = Run::start(plugin, line.as_bytes()).map_err(io)?;
-    let stopped = run.read_all(Instant::now() + LIMIT);
+    let stopped = run.read_all(Instant::now() + limit);
     let complaint = run.complaint.last_line();
     let status = run.end(stopped.is_some());
     let told = match complaint.as_str() {
@@ -60,7 +59,7 @@ pub(crate) fn exchange<'a>(plugin: &'a Plugin, question: Question<'a>) -> Result
             let cause = format!(
                 "{}no answer within {} s, and it was killed{told}; `pellucid plugin test` tries it alone",
                 exchange.asked.about(),
-                LIMIT.as_secs()
+                limit.as_secs()
             );
             return Err(io(std::io::Error::new(ErrorKind::TimedOut, cause)));
         }

@@ -1,5 +1,7 @@
 //! The two lines of the protocol: a question, and its answer (docs/design/plugins.md).
 
+use std::time::Duration;
+
 use base64ct::{Base64, Encoding};
 use pellucid::error::{Error, Result, Subject};
 use pellucid::secret::fill_random;
@@ -153,6 +155,11 @@ impl<'a> Question<'a> {
             self.text.push_str(part);
         }
         Ok(())
+    }
+
+    /// What a plugin has for its answer: 10 s, and 60 s to make a key, which takes a token seconds where it is busy.
+    pub(crate) fn limit(&self) -> Duration {
+        Duration::from_secs(if self.op == Operation::Create { 60 } else { 10 })
     }
 
     pub(crate) fn put_bits(&mut self, bits: u32) {

@@ -14,7 +14,9 @@ use pellucid::protector::{
 };
 use pellucid::{Algorithm, Error};
 use pellucid_keyring::policy::Policy;
-use pellucid_keyring::{CheckFound, DatabaseMemory, Keyring, Pin, Witness, DEFAULT_CERTIFICATE};
+use pellucid_keyring::{
+    Action, CheckFound, DatabaseMemory, Event, Keyring, Pin, Provider, Witness, DEFAULT_CERTIFICATE,
+};
 use pellucid_tests::container::{dek, FILE_ID};
 use x509_parser::prelude::{FromDer, X509Certificate};
 
@@ -270,6 +272,20 @@ fn keyring_files() {
         at: 0x1617,
     };
     keyring.remember_witness(&witness).unwrap();
+    let provider = Provider {
+        name: "p".into(),
+        file: "/x.so".into(),
+        plugin: "pkcs11".into(),
+        guid: [0x1c; 16],
+        is_enabled: true,
+    };
+    let event = Event::new(Action::Created, "cryptographic provider");
+    keyring
+        .change_providers(event, |all| {
+            all.providers.push(provider);
+            Ok(())
+        })
+        .unwrap();
     let id = hex(&FILE_ID);
     let pin_name = hex(&hash(b"/srv/app.db"))[..32].to_owned();
     let retired_name = hex(&RETIRED)[..32].to_owned();
@@ -293,10 +309,10 @@ fn keyring_files() {
             std::fs::read(home.path().join(path)).unwrap()
         })
         .collect();
-    let [service, master, sealed_certificate, database, sealed_pin, retired, checks, sealed_witness, settings, history, events] =
+    let [service, master, sealed_certificate, database, sealed_pin, retired, checks, sealed_witness, providers, settings, history, events] =
         &files[..]
     else {
-        panic!("11 files")
+        panic!("12 files")
     };
     assert_eq!(service.len(), 32);
     let mode = std::fs::metadata(home.path().join("service.key")).unwrap().mode() & 0o7777;
@@ -343,6 +359,12 @@ fn keyring_files() {
     assert_eq!(layout.of("retired: commitment", &content), [5; 32]);
     assert_eq!(layout.of("plain: SHA-256", &content), [6; 32]);
     assert_eq!(open_file(&section, &master, 8, &retired_name, retired), RETIRED);
+
+    let guid = "1c".repeat(16);
+    let fields =
+        ["p", "/x.so", "pkcs11", &guid, "1"].map(|field| format!(" ={}", hex(field.as_bytes())));
+    let content = open_file(&section, &master, 11, "providers", providers);
+    assert_eq!(content, format!("provider{}\n", fields.concat()).as_bytes());
 
     let content = open_file(&section, &master, 9, &pin_name, checks);
     let layout = section.from("What is remembered of checks").table(0).with(&[("p", 8)]);
