@@ -1,17 +1,17 @@
 //! Messages about master keys and database encryption keys.
 
 rows! {
-    15313, 16, WRONG_DECRYPTOR = "The key is not encrypted using the specified decryptor.";
-    15315, 16, MASTER_KEY_NOT_OPEN =
-        "The key 'master key' is not open. Please open the key before using it.";
-    15580, 16, MASTER_KEY_ENCRYPTS =
-        "Cannot drop {key} because certificate '{certificate}' is encrypted by it.";
     15025, 16, LOGIN_EXISTS = "The server principal '{login}' already exists.";
     15282, 16, ASYMMETRIC_KEY_EXISTS =
         "A key with name '{key}' or user defined unique identifier already exists or you do not have permissions to \
          create it.";
+    15313, 16, WRONG_DECRYPTOR = "The key is not encrypted using the specified decryptor.";
+    15315, 16, MASTER_KEY_NOT_OPEN =
+        "The key 'master key' is not open. Please open the key before using it.";
     15530, 16, NAME_EXISTS = "The {kind} with name \"{name}\" already exists.";
     15559, 16, KEY_HAS_LOGIN = "Cannot drop asymmetric key '{key}' because there is a login mapped to it.";
+    15580, 16, MASTER_KEY_ENCRYPTS =
+        "Cannot drop {key} because certificate '{certificate}' is encrypted by it.";
     33027, 16, LIBRARY_NOT_LOADED = "Cannot load library '{file}'. See errorlog for more information.";
     33029, 16, PROVIDER_NOT_INITIALIZED =
         "Cannot initialize cryptographic provider. Provider error code: {code}.  ({meaning})";

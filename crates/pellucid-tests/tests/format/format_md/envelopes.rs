@@ -198,7 +198,7 @@ fn open_file(section: &Doc, parent: &[u8], kind: u8, name: &str, file: &[u8]) ->
     assert_eq!(layout.of("kind", file), [kind]);
     assert_eq!(
         layout.field("kind"),
-        "kind: 1 master key, 2 certificate, 3 database, 4 settings, 5 history, 6 events, 7 pin, 8 retired key, 9 checks, 10 witness"
+        "kind: 1 master key, 2 certificate, 3 database, 4 settings, 5 history, 6 events, 7 pin, 8 retired key, 9 checks, 10 witness, 11 providers"
     );
     let info = section.info("check value");
     let check = hkdf_sha256(parent, b"", &[info.as_bytes()], 16);
