@@ -4,7 +4,9 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
-use pellucid::certificate::{CertificateRequest, KeyPlace, PublicCertificate, VALID_DAYS_DEFAULT};
+use pellucid::certificate::{
+    CertificateRequest, Companion, KeyPlace, PublicCertificate, VALID_DAYS_DEFAULT,
+};
 use pellucid::hash::hex;
 use pellucid::message;
 use pellucid::shown::Shown;
@@ -262,12 +264,13 @@ fn backed_up(stored: &Stored) -> String {
 
 fn show(stored: &Stored, output: &Output) {
     let public = stored.public();
+    let since = |own: &Companion| format!(", since {}", date(own.added()));
+    let since = public.companion().map(since).unwrap_or_default();
     let mut table = output::list();
     for (what, value) in [
         ("certificate", public.name().to_owned()),
         ("subject", public.subject().shown().to_string()),
-        ("key", key(public)),
-        ("hybrid since", public.companion().map_or("no".to_owned(), |own| date(own.added()))),
+        ("key", key(public) + &since),
         ("valid", format!("{} to {}", date(public.validity().0), date(public.validity().1))),
         ("private key", private_key(stored)),
         ("backed up", backed_up(stored)),

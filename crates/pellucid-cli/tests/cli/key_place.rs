@@ -8,6 +8,7 @@
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
 
+use crate::support::token::place;
 use crate::support::{kill_stride, said, Place, Said, PELLUCID};
 
 const BESIDE: &str = "lies in clear on the same file system";
@@ -18,14 +19,6 @@ fn pellucid(place: &Place, words: &str) -> Said {
     command.env("PELLUCID_SERVICE_PASSPHRASE_FILE", place.path("phrase"));
     command.env("PATH", format!("{}:/usr/bin:/bin", place.path("bin").display()));
     said(command.args(words.split(' ')))
-}
-
-fn place() -> Place {
-    let place = Place::new();
-    place.secret("phrase", b"correct horse battery");
-    place.secret("password", b"a Pa55word of some length");
-    place.sealed("app.db", &[]);
-    place
 }
 
 /// A tool that turns bytes around, twice the same; `decrypt` is what it does to open them.

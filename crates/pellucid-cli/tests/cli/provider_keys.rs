@@ -2,10 +2,8 @@
 //!
 //! Method: SoftHSM's token and the plugin as it is shipped; the commands that the tests of certificates run.
 
-use std::process::Stdio;
-
-use crate::support::token::{command, pellucid, Token};
-use crate::support::{extension, said, Place, Said};
+use crate::support::token::{command, open_at_once, pellucid, shell, Token};
+use crate::support::{said, Place, Said};
 
 fn words(place: &Place, words: &str) -> Said {
     pellucid(place, &words.split(' ').collect::<Vec<_>>())
@@ -19,10 +17,7 @@ fn create(place: &Place, name: &str, key: &str, more: &[&str]) -> Said {
 
 /// What a program's SQLite reads of the database's table.
 fn rows(place: &Place, database: &str) -> Said {
-    let open = format!(".load {}", extension(place));
-    let mut sqlite = place.command("/usr/bin/sqlite3");
-    sqlite.env("PELLUCID_PLUGIN_PATH", place.path("plugins"));
-    said(sqlite.args([":memory:", &open, &format!(".open {database}"), "SELECT count(*) FROM t"]))
+    said(&mut shell(place, &[&format!(".open {database}"), "SELECT count(*) FROM t"]))
 }
 
 #[test]
@@ -114,17 +109,5 @@ fn many_processes_open_at_once() {
     create(&place, "hsm", &token.key("tde"), &["--new-key"]).succeeded();
     place.plain("app.db");
     words(&place, "encrypt app.db --certificate hsm").succeeded();
-    let open = format!(".load {}", extension(&place));
-    let running: Vec<_> = (0..25)
-        .map(|_| {
-            let mut sqlite = place.command("/usr/bin/sqlite3");
-            sqlite.env("PELLUCID_PLUGIN_PATH", place.path("plugins"));
-            sqlite.args([":memory:", &open, ".open app.db", "SELECT count(*) FROM t"]);
-            sqlite.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
-        })
-        .collect();
-    for process in running {
-        let told = process.wait_with_output().unwrap();
-        assert_eq!(String::from_utf8_lossy(&told.stdout).trim(), "200", "{told:?}");
-    }
+    open_at_once(&place, 25);
 }

@@ -5,18 +5,11 @@
 //! instance. Only root can try it: plugins are root's.
 
 use std::path::Path;
-use std::process::Stdio;
 
-use crate::support::token::{command, pellucid, plugin, script, Token, PIN};
-use crate::support::{extension, kill_stride, said, Place};
-
-fn place() -> Place {
-    let place = Place::new();
-    place.secret("phrase", b"correct horse battery");
-    place.secret("password", b"a Pa55word of some length");
-    place.sealed("app.db", &[]);
-    place
-}
+use crate::support::token::{
+    command, open_at_once, pellucid, place, plugin, script, shell, Token, PIN,
+};
+use crate::support::{kill_stride, said, Place};
 
 fn bind(place: &Place, key: &str) -> String {
     pellucid(place, &["key", "bind", "--plugin", "pkcs11", "--key", key]).succeeded()
@@ -59,10 +52,7 @@ fn a_key_of_a_token_takes_the_place_of_the_file_in_clear() {
         assert!(!told.contains("lies in clear"), "{one}: {told}");
     }
     // Any program's SQLite.
-    let open = format!(".load {}", extension(&place));
-    let mut sqlite = place.command("/usr/bin/sqlite3");
-    sqlite.env("PELLUCID_PLUGIN_PATH", place.path("plugins"));
-    let told = said(sqlite.args([":memory:", &open, ".open app.db", "SELECT count(*) FROM t"]));
+    let told = said(&mut shell(&place, &[".open app.db", "SELECT count(*) FROM t"]));
     assert_eq!(told.stdout.trim(), "200", "{told:?}");
     // Nothing opens without plugins, and no key is made in the place of the one that is there.
     place.plain("other.db");
@@ -254,9 +244,7 @@ fn a_process_asks_once_and_many_at_once_all_open() {
     let key = token.key("smk");
     pellucid(&place, &["key", "bind", "--plugin", "counted", "--key", &key]).succeeded();
     std::fs::remove_file(&log).unwrap();
-    let open = format!(".load {}", extension(&place));
-    let mut sqlite = place.command("/usr/bin/sqlite3");
-    sqlite.env("PELLUCID_PLUGIN_PATH", place.path("plugins")).args([":memory:", &open]);
+    let mut sqlite = shell(&place, &[]);
     for _ in 0..10 {
         sqlite.args([".open app.db", "SELECT count(*) FROM t"]);
     }
@@ -266,18 +254,7 @@ fn a_process_asks_once_and_many_at_once_all_open() {
     bind(&place, &key);
     // A token serves one after the other, and who waits does so for 8 s: a hundred where a machine is idle.
     let many = std::env::var("PELLUCID_TEST_PROCESSES").map_or(30, |many| many.parse().unwrap());
-    let began: Vec<_> = (0..many)
-        .map(|_| {
-            let mut one = place.command("/usr/bin/sqlite3");
-            one.env("PELLUCID_PLUGIN_PATH", place.path("plugins"));
-            one.args([":memory:", &open, ".open app.db", "SELECT count(*) FROM t"]);
-            one.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
-        })
-        .collect();
-    for one in began {
-        let done = one.wait_with_output().unwrap();
-        assert_eq!(String::from_utf8_lossy(&done.stdout).trim(), "200", "{done:?}");
-    }
+    open_at_once(&place, many);
 }
 
 #[test]

@@ -1,9 +1,9 @@
 //! A token of SoftHSM's in a place of its own, and the plugin that asks it.
 
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 
-use super::{said, write_script, Place, Said, PELLUCID};
+use super::{extension, said, write_script, Place, Said, PELLUCID};
 
 /// The user's PIN.
 pub const PIN: &str = "4711-user-pin";
@@ -112,6 +112,36 @@ impl<'a> Token<'a> {
             }
         }
         all
+    }
+}
+
+/// An instance with `app.db`, and a passphrase and a password for its service master key.
+pub fn place() -> Place {
+    let place = Place::new();
+    place.secret("phrase", b"correct horse battery");
+    place.secret("password", b"a Pa55word of some length");
+    place.sealed("app.db", &[]);
+    place
+}
+
+/// SQLite's shell with the extension, in the place, which can ask the place's own plugins.
+pub fn shell(place: &Place, words: &[&str]) -> Command {
+    let mut sqlite = place.command("/usr/bin/sqlite3");
+    sqlite.env("PELLUCID_PLUGIN_PATH", place.path("plugins"));
+    sqlite.args([":memory:", &format!(".load {}", extension(place))]).args(words);
+    sqlite
+}
+
+/// Opens `app.db` in so many processes at once, and reads its 200 rows in each.
+pub fn open_at_once(place: &Place, many: usize) {
+    let begin = |_| {
+        let mut one = shell(place, &[".open app.db", "SELECT count(*) FROM t"]);
+        one.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+    };
+    let began: Vec<_> = (0..many).map(begin).collect();
+    for one in began {
+        let done = one.wait_with_output().unwrap();
+        assert_eq!(String::from_utf8_lossy(&done.stdout).trim(), "200", "{done:?}");
     }
 }
 

@@ -389,7 +389,7 @@ fn exported_files_carry_both_halves_or_are_refused() {
 
 fn pem_body(pem: &str) -> Vec<u8> {
     let at = pem.find(BEGIN).unwrap();
-    pkcs8::der::pem::decode_vec(pem[at..].as_bytes()).unwrap().1
+    pkcs8::der::pem::decode_vec(&pem.as_bytes()[at..]).unwrap().1
 }
 
 fn block(der: &[u8]) -> String {

@@ -2,8 +2,8 @@
 //! is long enough), and each of its messages.
 
 use super::{Server, BACKUP_ENDS};
-use crate::support::token::{command, script, Token, PIN};
-use crate::support::{extension, said, said_with};
+use crate::support::token::{command, script, shell, Token, PIN};
+use crate::support::{said, said_with};
 
 /// The token's module as the provider; `PIN` and `MODULE` are filled in.
 const PROVIDER: &str = "
@@ -90,12 +90,9 @@ fn sql_servers_walk_through_encrypts_under_a_key_that_never_leaves_its_token() {
 
     // Programs, backups in both directions, a new data encryption key, another key of the token.
     let database = server.place.path("keys/data/sales.db");
-    let open = format!(".load {}", extension(&server.place));
     let count = |expected: &str| {
-        let mut sqlite = server.place.command("/usr/bin/sqlite3");
-        sqlite.env("PELLUCID_PLUGIN_PATH", server.place.path("plugins"));
         let attached = format!(".open '{}'", database.display());
-        let told = said(sqlite.args([":memory:", &open, &attached, "SELECT count(*) FROM t"]));
+        let told = said(&mut shell(&server.place, &[&attached, "SELECT count(*) FROM t"]));
         assert_eq!(told.stdout.trim(), expected, "{told:?}");
     };
     let refused = |expected: &str| {
