@@ -56,11 +56,16 @@ impl Keyring {
     /// What is wrong with a file of the keyring, if the certificate is in no other: it may be the one.
     pub fn certificate_by_thumbprint(&self, thumbprint: &[u8; 32]) -> Result<Option<Certificate>> {
         let found = self.own_by_thumbprint(thumbprint);
-        if matches!(found, Ok(Some(_))) {
+        // One's own copy of before the companion hides no newer one.
+        if matches!(&found, Ok(Some(own)) if own.public().companion().is_some()) {
             return found;
         }
         match self.behind().map(|machine| machine.own_by_thumbprint(thumbprint)) {
-            Some(Ok(Some(certificate))) => Ok(Some(certificate)),
+            Some(Ok(Some(machines)))
+                if !matches!(found, Ok(Some(_))) || machines.public().companion().is_some() =>
+            {
+                Ok(Some(machines))
+            }
             _ => found,
         }
     }
@@ -151,7 +156,7 @@ impl Keyring {
         file.check_writable()?;
         may_replace(file.path())?;
         event(action, "companion key", stored.public()).record_by(self)?;
-        file.replace(&self.master_key, &encode(stored))
+        file.replace(&self.master_key, &readable(stored)?)
     }
 
     /// Takes an imported certificate in. One that is there already, by whatever name, only gets the companion that it lacks:
@@ -185,7 +190,7 @@ impl Keyring {
         let file = self.certificate_file(name);
         if !file.path().exists() {
             event(action, "certificate", stored.public()).record_by(self)?;
-            if file.create(&now.master_key, &encode(stored))? {
+            if file.create(&now.master_key, &readable(stored)?)? {
                 return Ok(());
             }
         }
@@ -226,8 +231,15 @@ impl Keyring {
         let made = [(key_path, key.as_bytes()), (path, text.as_bytes())];
         let made = write_all_new(&made)?;
         let marked = self.begin_change().and_then(|(_change, now)| {
+            // Others may have changed it since: what was not written to the files is not backed up, and what is gone stays so.
             let stored = Stored::Whole(certificate.backed_up_now());
-            file.replace(&now.master_key, &encode(&stored))
+            match now.stored_certificate(name)?.public() == stored.public() {
+                true => file.replace(&now.master_key, &readable(&stored)?),
+                false => Err(Error::misuse(
+                    Subject::Certificate(name.to_owned()),
+                    "it was changed while it was exported: nothing was written, do it again",
+                )),
+            }
         });
         marked.inspect_err(|_| made.into_iter().for_each(NewFile::take_back))
     }
@@ -495,6 +507,20 @@ pub(super) fn encode(stored: &Stored) -> Zeroizing<Vec<u8>> {
     bytes
 }
 
+/// The same, once it is proved that it is read again as it is: the only copy of a private key is about to be in it.
+fn readable(stored: &Stored) -> Result<Zeroizing<Vec<u8>>> {
+    let bytes = encode(stored);
+    match decode(stored.public().name(), &bytes) {
+        Some(Ok(again)) if again.public() == stored.public() && *encode(&again) == *bytes => {
+            Ok(bytes)
+        }
+        _ => Err(Error::misuse(
+            Subject::Certificate(stored.public().name().to_owned()),
+            "it would not be read again as it is; the keyring was left as it was",
+        )),
+    }
+}
+
 pub(super) fn decode(name: &str, bytes: &[u8]) -> Option<Result<Stored>> {
     decode_with(name, bytes, |_, _| Pin::None)
 }
@@ -527,16 +553,16 @@ fn decode_with(
             .map(Stored::Public),
         );
     }
-    if let Some((&ELSEWHERE, place)) = rest.split_first() {
-        // Such a key has no companion: none is made, and none is read.
-        let place = KeyPlace::decode(place).filter(|_| companion.is_none())?;
-        let pin = pin(der, &place);
-        let key = Arc::new(ProviderKey::new(place, pin));
-        return Some(Certificate::elsewhere(name, der, key).map(Stored::Whole));
-    }
     let Some(companion) = companion else {
+        if let Some((&ELSEWHERE, place)) = rest.split_first() {
+            let place = KeyPlace::decode(place)?;
+            let pin = pin(der, &place);
+            let key = Arc::new(ProviderKey::new(place, pin));
+            return Some(Certificate::elsewhere(name, der, key).map(Stored::Whole));
+        }
         return Some(Certificate::from_parts(name, der, rest, backed_up).map(Stored::Whole));
     };
+    // It begins with any byte, the private key's is behind it. A key that is elsewhere has no companion.
     let (companion_key, key) = rest.split_at_checked(COMPANION_PRIVATE_BYTES)?;
     if key.is_empty() {
         return None;
@@ -545,4 +571,28 @@ fn decode_with(
     Some(
         certificate.and_then(|own| own.with_companion(companion, companion_key)).map(Stored::Whole),
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The private half of a companion begins with any byte, also with those that begin other forms of the content.
+    #[test]
+    fn a_content_is_read_as_it_was_written_whatever_its_companion_begins_with() {
+        pellucid::certificate::enable_hybrid();
+        let plain = Certificate::generate("c", &CertificateRequest::new("c", 10)).unwrap();
+        let made = || plain.clone().add_companion(7).unwrap();
+        for first in [ELSEWHERE, 0x30] {
+            let begins = |own: &Certificate| own.companion_key().map(|key| key[0]) == Some(first);
+            let own = std::iter::repeat_with(made).find(begins).unwrap();
+            let bytes = readable(&Stored::Whole(own.clone())).unwrap();
+            let Stored::Whole(again) = decode("c", &bytes).unwrap().unwrap() else {
+                panic!("{first}")
+            };
+            assert_eq!(again.public(), own.public());
+            assert_eq!(again.companion_key(), own.companion_key());
+            assert_eq!(again.private_key().unwrap(), own.private_key().unwrap());
+        }
+    }
 }

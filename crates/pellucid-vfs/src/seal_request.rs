@@ -278,12 +278,16 @@ impl KeySource for Credentials {
         };
         let keyring = Keyring::open(&path)?;
         let found = of(&keyring);
-        if matches!(found, Ok(Some(_))) {
+        if matches!(&found, Ok(Some(own)) if own.companion().is_some()) {
             return found;
         }
         // As with its private key: that of the machine, where this keyring is a user's own.
         match keyring.behind().map(|machine| of(&machine)) {
-            Some(Ok(Some(public))) => Ok(Some(public)),
+            Some(Ok(Some(machines)))
+                if !matches!(found, Ok(Some(_))) || machines.companion().is_some() =>
+            {
+                Ok(Some(machines))
+            }
             _ => found,
         }
     }

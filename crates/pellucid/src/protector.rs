@@ -320,10 +320,7 @@ pub fn unwrap_made(
             Protector::KeyFile(p) => p.unwrap(binding, keys.key_files()),
             Protector::Certificate(p) => match p.find(keys) {
                 Ok(certificate) => {
-                    if !keys.allow_classical() {
-                        p.check_downgrade(certificate.public(), made)?;
-                    }
-                    p.unwrap(binding, &certificate)
+                    p.unwrap(binding, &certificate, Some(made).filter(|_| !keys.allow_classical()))
                 }
                 Err(closed @ Closed::Missing(_)) => Err(closed),
                 // The other protectors may still open if the keyring is broken.

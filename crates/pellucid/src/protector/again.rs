@@ -41,7 +41,7 @@ impl Protector {
                 wrap(dek, new, &Wrapping::Recovery(&public))
             }
             Protector::Certificate(own) => {
-                let certificate = own.find(keys).map_err(|closed| match closed {
+                let certificate = own.find_certificate(keys).map_err(|closed| match closed {
                     Closed::Missing(key) => missing(key.of_one(new.purpose)),
                     Closed::Trouble(error) | Closed::Failed(error) => error,
                 })?;

@@ -88,18 +88,28 @@ impl CertificateProtector {
         if recovery && !keys.allow_recovery() {
             return Err(Closed::Missing(Missing::NotAllowed { name }));
         }
+        let certificate = self.find_certificate(keys)?;
+        match (&self.hybrid, certificate.public().companion()) {
+            (Some(own), None) => {
+                let companion = own.companion;
+                Err(Closed::Missing(Missing::Companion { name, companion, other: None }))
+            }
+            (Some(own), Some(there)) if own.companion != *there.thumbprint() => {
+                let (companion, other) = (own.companion, Some(*there.thumbprint()));
+                Err(Closed::Missing(Missing::Companion { name, companion, other }))
+            }
+            _ => Ok(certificate),
+        }
+    }
+
+    /// The certificate, whichever companion it has: what a new protector under it takes.
+    pub(super) fn find_certificate(
+        &self,
+        keys: &dyn KeySource,
+    ) -> std::result::Result<Certificate, Closed> {
+        let (name, recovery) = (self.name.clone(), self.recovery);
         match keys.certificate(&self.thumbprint) {
-            Ok(Some(certificate)) => match (&self.hybrid, certificate.public().companion()) {
-                (Some(own), None) => {
-                    let companion = own.companion;
-                    Err(Closed::Missing(Missing::Companion { name, companion, other: None }))
-                }
-                (Some(own), Some(there)) if own.companion != *there.thumbprint() => {
-                    let (companion, other) = (own.companion, Some(*there.thumbprint()));
-                    Err(Closed::Missing(Missing::Companion { name, companion, other }))
-                }
-                _ => Ok(certificate),
-            },
+            Ok(Some(certificate)) => Ok(certificate),
             Ok(None) => {
                 let thumbprint = self.thumbprint;
                 Err(Closed::Missing(Missing::Certificate { name, thumbprint, recovery }))
@@ -126,26 +136,33 @@ impl CertificateProtector {
         }
     }
 
-    /// Unwraps the DEK with the certificate that [`Self::find`] found. Where the private key is elsewhere, what has it may not answer
+    /// Unwraps the DEK with the certificate that [`Self::find`] found; `made` is as in [`Self::check_downgrade`], none where that is
+    /// allowed. Where the private key is elsewhere, what has it may not answer
     /// now, and another protector opens.
     pub(super) fn unwrap(
         &self,
         binding: &Binding<'_>,
         certificate: &Certificate,
+        made: Option<u64>,
     ) -> std::result::Result<Dek, Closed> {
         let subject = || Subject::Certificate(self.name.clone());
-        if self.hybrid.is_some() && binding.purpose == Purpose::Database {
-            let told = "hybrid wraps are for backups and bundles, and this is a database";
-            return Err(Closed::Failed(Error::unsupported(subject(), told)));
-        }
         if !self.recovery && !certificate.public().verify(&self.signed(binding), &self.signature) {
             let told =
                 "the protector was not made by this certificate: the key may be somebody else's";
             return Err(Closed::Failed(Error::unauthentic(subject(), told)));
         }
+        if self.hybrid.is_some() && binding.purpose == Purpose::Database {
+            let told = "hybrid wraps are for backups and bundles, and this is a database";
+            return Err(Closed::Trouble(Error::unsupported(subject(), told)));
+        }
+        // Anybody can put a protector of recovery beside another one: it keeps that from nothing.
+        if let Some(made) = made {
+            self.check_downgrade(certificate.public(), made).map_err(Closed::Trouble)?;
+        }
         let refused = || Error::unauthentic(subject(), "the wrapped key does not open");
         if let Some(hybrid) = &self.hybrid {
-            let opened = hybrid.unwrap(binding, certificate, &self.wrapped)?;
+            let opened = hybrid.unwrap(binding, certificate, &self.wrapped);
+            let opened = opened.map_err(Closed::Trouble)?;
             return opened.ok_or_else(|| Closed::Failed(refused()));
         }
         match certificate.decrypt(&self.wrapped, &label(binding)) {

@@ -169,13 +169,20 @@ fn not_found(thumbprint: &[u8; 32]) -> String {
 
 /// Names the companion that is missing, and where it is to be had.
 fn no_companion(name: &str, companion: &[u8; 32], other: &Option<[u8; 32]>) -> String {
-    let there = match other {
-        Some(other) => format!("The keyring's has {}; only", crate::hash::hex(other)),
-        None => "Only".to_owned(),
+    let way = match other {
+        // A certificate has one companion: two were made, on two instances.
+        Some(other) => format!(
+            "The keyring's has another one, {}: a copy of the certificate exported where the set was made opens it in an instance of \
+             its own (`PELLUCID_HOME=DIRECTORY pellucid cert import {name}`).",
+            crate::hash::hex(other)
+        ),
+        None => format!(
+            "Only a copy of the certificate exported after that key was added opens it: `pellucid cert import {name}` with both its \
+             files, or `pellucid instance import`."
+        ),
     };
     format!(
-        "The ML-KEM-768 key with SHA-256 thumbprint {} is missing. {there} a copy of the certificate exported after that key was \
-         added opens it: `pellucid cert import {name}` with both its files, or `pellucid instance import`.",
+        "The ML-KEM-768 key with SHA-256 thumbprint {} is missing. {way}",
         crate::hash::hex(companion)
     )
 }
