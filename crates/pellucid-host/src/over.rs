@@ -7,7 +7,7 @@
 use std::cell::Cell;
 use std::ffi::{c_char, c_int, CString, OsStr};
 use std::os::unix::ffi::OsStrExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
@@ -29,7 +29,7 @@ const NAME_MOST: usize = 64;
 pub struct Over {
     name: String,
     lower: *mut Vfs,
-    shim: Vfs,
+    shim: *mut Vfs,
     _shim_name: CString,
 }
 
@@ -65,7 +65,7 @@ thread_local! {
 impl Over {
     /// The shim over it, as SQLite knows it.
     pub fn shim(&self) -> *mut Vfs {
-        std::ptr::from_ref(&self.shim).cast_mut()
+        self.shim
     }
 
     /// The name of the lower VFS.
@@ -77,6 +77,22 @@ impl Over {
     pub fn lower(&self) -> (*mut Vfs, &Vfs) {
         // SAFETY: a registered VFS stays valid.
         (self.lower, unsafe { &*self.lower })
+    }
+
+    /// Whether SQLite still knows the lower VFS by its name: a program may take one back, and its memory with it.
+    pub fn is_registered(&self) -> bool {
+        let name = CString::new(self.name.as_bytes());
+        // SAFETY: the name is terminated.
+        let found =
+            Api::get().zip(name.ok()).map(|(api, name)| unsafe { api.vfs_find()(name.as_ptr()) });
+        found == Some(self.lower)
+    }
+
+    /// How the lower VFS calls what lies at a place.
+    pub fn name_at(&self, place: &Path) -> Option<PathBuf> {
+        let prefix = [OVER.as_bytes(), b"/", self.name.as_bytes()].concat();
+        let name = place.as_os_str().as_bytes().strip_prefix(&prefix[..])?;
+        Some(PathBuf::from(OsStr::from_bytes(name)))
     }
 
     /// How the keyring and messages call the database that the lower VFS calls `name`.
@@ -201,25 +217,44 @@ pub fn find(
     if unsafe { !api.vfs_find()(shim_name.as_ptr()).is_null() } {
         return refuse(format!("there is a VFS `pellucid-{text}` that is not Pellucid's"));
     }
-    let shim = shim(lower, shim_name.as_ptr());
+    let shim = Box::into_raw(Box::new(shim(lower, shim_name.as_ptr())));
     let over = Over { name: text.to_owned(), lower, shim, _shim_name: shim_name };
     let over: &'static Over = Box::leak(Box::new(over));
-    // SAFETY: the structure lives for ever. SQLite writes the list that it keeps, in `next`, which nobody else reads.
-    if unsafe { api.vfs_register()(over.shim(), 0) } != ffi::OK {
-        return refuse(format!("SQLite does not take the shim over `{text}`"));
-    }
+    // Known before SQLite knows it: another thread may open it at once.
     made.push(over);
     IS_ANY.store(true, Ordering::Release);
+    // SAFETY: the structure lives for ever. SQLite writes the list that it keeps, in `next`, which nobody else reads.
+    if unsafe { api.vfs_register()(over.shim(), 0) } != ffi::OK {
+        made.pop();
+        return refuse(format!("SQLite does not take the shim over `{text}`"));
+    }
     Ok(Some(over))
 }
 
-/// The named VFS that the shim `shim` lies over. `None` for the shim `pellucid`.
-pub fn of_shim(shim: *mut Vfs) -> Option<&'static Over> {
-    if !is_any() {
-        return None;
+/// The named VFS below a shim: by what lies below it, because a program may wrap a shim under a name of its own. `None` for the
+/// platform's.
+///
+/// # Errors
+/// A shim over a VFS that nobody knows, or that is not registered any more.
+///
+/// # Safety
+/// `shim` is a shim of ours, or a copy of one.
+pub unsafe fn of_shim(shim: *mut Vfs, platform: Option<*mut Vfs>) -> Result<Option<&'static Over>> {
+    // SAFETY: by contract.
+    let lower: *mut Vfs = unsafe { (*shim).app_data.cast() };
+    if Some(lower) == platform || platform.is_none() {
+        return Ok(None);
     }
     let made = MADE.lock().unwrap_or_else(PoisonError::into_inner);
-    made.iter().find(|over| over.shim() == shim).copied()
+    let known = made.iter().find(|over| over.lower == lower).copied();
+    drop(made);
+    match known.filter(|over| over.is_registered()) {
+        Some(over) => Ok(Some(over)),
+        None => Err(Error::misuse(
+            Subject::Option(PARAMETER.into()),
+            "the VFS below this one is not registered any more: restart the program",
+        )),
+    }
 }
 
 /// Whether a VFS was named in this process.

@@ -399,11 +399,11 @@ impl JournalFile {
     }
 
     fn look_for_super_journal(&self, size: u64) -> Outcome<Option<(Vec<u8>, u64)>> {
-        if self.container.over().is_some() {
-            // None is ever written there (`begin_clear`).
-            return Ok(None);
-        }
-        let mut journal = self.container.path().as_os_str().to_owned();
+        let over = self.container.over();
+        // None is written there (`begin_clear`), but one may have been by another way to the same file.
+        let named = over.and_then(|over| over.name_at(self.container.path()));
+        let path = named.as_deref().unwrap_or(self.container.path());
+        let mut journal = path.as_os_str().to_owned();
         journal.push("-journal");
         let mut failed = None;
         let found = super_journal::look(size, Path::new(&journal), |bytes, at| {
@@ -416,6 +416,12 @@ impl JournalFile {
         match (found, failed) {
             (_, Some(code)) => Err(code),
             (Ok(Named::Nothing), _) => Ok(None),
+            (Ok(Named::Gone(_) | Named::There(_)), _) if over.is_some() => {
+                let line = "its journal is of a transaction over several databases, and whether that was committed cannot be told \
+                            over a VFS that was named: open it once as a file of its machine";
+                self.container.note(ffi::IOERR, line);
+                Err(Code(ffi::IOERR))
+            }
             (Ok(Named::Gone(record) | Named::There(record)), _) => Ok(Some((record, size))),
             (Ok(Named::Another(what)), _) => {
                 let line =

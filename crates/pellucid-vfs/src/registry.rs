@@ -86,10 +86,18 @@ pub fn address(name: *const c_char) -> Option<usize> {
     open().iter().find(|entry| entry.name == name as usize).map(|entry| entry.container)
 }
 
-/// The lower VFS that was named for the database which a journal's or a log's name belongs to. By the address of the name: two VFSes
-/// may use the same names.
-pub fn over_of(name: *const c_char) -> Option<&'static Over> {
-    let api = Api::get()?;
+/// Where a name lies.
+#[derive(Debug)]
+pub enum Lies {
+    /// In the VFS of the database that it belongs to by its address, or in the platform's.
+    In(Option<&'static Over>),
+    /// By its address it belongs to none. By its text it does to one over a VFS that was named, which may use the platform's names.
+    Perhaps(&'static Over),
+}
+
+/// Where the journal or log of a name lies. By the address of the name: two VFSes may use the same names.
+pub fn over_of(name: *const c_char) -> Lies {
+    let Some(api) = Api::get() else { return Lies::In(None) };
     let open = open();
     let is_of = |entry: &&Entry| {
         let database = entry.name as *const c_char;
@@ -98,13 +106,31 @@ pub fn over_of(name: *const c_char) -> Option<&'static Over> {
         database == name || beside.contains(&name)
     };
     if let Some(entry) = open.iter().find(is_of) {
-        return entry.over;
+        return Lies::In(entry.over);
     }
     // SAFETY: SQLite's names are terminated.
     let bytes = unsafe { CStr::from_ptr(name) }.to_bytes();
     let named = open.iter().filter_map(|entry| entry.over.map(|over| (entry, over)));
     let mut named = named.filter(|(entry, over)| is_named_after(&over.place(bytes), entry));
-    named.next().map(|(_, over)| over)
+    named.next().map_or(Lies::In(None), |(_, over)| Lies::Perhaps(over))
+}
+
+/// Whether a super-journal is named after an open database over a VFS that was named.
+pub fn is_named_elsewhere(super_journal: &[u8]) -> bool {
+    open().iter().any(|entry| {
+        let over = entry.over.map(|over| over.place(super_journal));
+        over.is_some_and(|place| {
+            let place = place.as_os_str().as_bytes();
+            place
+                .strip_prefix(entry.path.as_os_str().as_bytes())
+                .is_some_and(|end| end.starts_with(b"-mj"))
+        })
+    })
+}
+
+/// Whether a database of the platform is open that a journal or log is named after.
+pub fn is_of_platform(journal: &Path) -> bool {
+    open().iter().any(|entry| entry.over.is_none() && is_named_after(journal, entry))
 }
 
 fn is_named_after(journal: &Path, entry: &Entry) -> bool {

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicPtr, Ordering};
 use std::sync::Arc;
 
-use pellucid_files::paths::is_super_journal;
+use pellucid_files::paths::{is_super_journal, OVER};
 use pellucid_files::trusted;
 use pellucid_files::way::Way;
 use pellucid_host::api::Api;
@@ -18,9 +18,10 @@ use pellucid_host::code::{note, report};
 use pellucid_host::connection::never_a_database;
 use pellucid_host::ffi;
 use pellucid_host::ffi::{File, Opaque, Vfs};
-use pellucid_host::over::{of_shim, Over};
+use pellucid_host::over::Over;
 
 pub use named::by_default;
+use named::Beside;
 
 use crate::copy;
 use crate::file;
@@ -31,6 +32,7 @@ use crate::mark;
 use crate::names::{self, Folder};
 use crate::newcomer;
 use crate::pins::{note_resolved, Expectation, Lesser};
+use crate::registry;
 use crate::seal_request::{flag, Request};
 use crate::shared_memory::Presence;
 
@@ -145,9 +147,9 @@ fn shim_over(lower: *mut Vfs, name: *const c_char) -> Vfs {
         sleep: Some(sleep),
         current_time: Some(current_time),
         get_last_error: Some(get_last_error),
-        current_time_int64: below
+        current_time_int64: platform
             .current_time_int64
-            .filter(|_| has(2))
+            .filter(|_| has(2) && platform.version >= 2)
             .map(|_| current_time_int64 as unsafe extern "C" fn(*mut Vfs, *mut i64) -> c_int),
         set_system_call: Some(set_system_call),
         get_system_call: Some(get_system_call),
@@ -235,6 +237,10 @@ unsafe extern "C" fn open(
             Some(over) => over.place(bytes),
             None => PathBuf::from(OsStr::from_bytes(bytes)),
         });
+        if let Some(path) = path.as_ref().filter(|path| over.is_none() && path.starts_with(OVER)) {
+            note(ffi::CANTOPEN, path, "the place is that of databases over a VFS that was named");
+            return ffi::CANTOPEN;
+        }
         let mut request = if flags & ffi::OPEN_MAIN_DB != 0 && path.is_some() {
             // SAFETY: a main database's name is one of SQLite's filename objects.
             unsafe { request_of(name) }
@@ -370,16 +376,27 @@ unsafe fn over_of(
         // SAFETY: a main database's name is one of SQLite's filename objects.
         return unsafe { named::of_main(vfs, name) };
     }
-    if flags & (ffi::OPEN_MAIN_JOURNAL | ffi::OPEN_WAL) != 0 {
-        return Ok(named::of_beside(vfs, name));
-    }
-    let over = of_shim(vfs);
     // SAFETY: SQLite's names are terminated.
     let bytes = unsafe { CStr::from_ptr(name) }.to_bytes();
+    let path = Path::new(OsStr::from_bytes(bytes));
+    if flags & (ffi::OPEN_MAIN_JOURNAL | ffi::OPEN_WAL) != 0 {
+        // SAFETY: as above.
+        return match unsafe { named::of_beside(vfs, name)? } {
+            Beside::In(over) => Ok(over),
+            // A VFS above has made the name its own.
+            Beside::Perhaps(over) if !registry::is_of_platform(path) => Ok(Some(over)),
+            Beside::Perhaps(_) => {
+                let why = "databases of two VFSes are open to which it may belong: open one of them in another process";
+                note(ffi::CANTOPEN, path, why);
+                Err(ffi::CANTOPEN)
+            }
+        };
+    }
+    let over = named::below(vfs, path)?;
     // The platform's names are absolute: this one is of a database elsewhere.
-    let is_elsewhere = over.is_some() || !bytes.starts_with(b"/");
-    if flags & ffi::OPEN_SUPER_JOURNAL != 0 && is_elsewhere && is_super_journal(bytes) {
-        let path = Path::new(OsStr::from_bytes(bytes));
+    let is_elsewhere =
+        || over.is_some() || !bytes.starts_with(b"/") || registry::is_named_elsewhere(bytes);
+    if flags & ffi::OPEN_SUPER_JOURNAL != 0 && is_super_journal(bytes) && is_elsewhere() {
         note(
             ffi::CANTOPEN,
             path,
@@ -487,13 +504,23 @@ unsafe extern "C" fn access(
     flags: c_int,
     out: *mut c_int,
 ) -> c_int {
-    let Ok(over) = catch_unwind(|| named::of_beside(vfs, name)) else { return ffi::IOERR };
-    if let Some(over) = over {
-        let (lower_vfs, lower) = over.lower();
-        let Some(call) = lower.access else { return ffi::IOERR };
-        // SAFETY: SQLite's arguments go through unchanged.
-        return unsafe { call(lower_vfs, name, flags, out) };
-    }
+    // SAFETY: SQLite's names are terminated.
+    let Ok(found) = catch_unwind(|| unsafe { named::of_beside(vfs, name) }) else {
+        return ffi::IOERR;
+    };
+    let perhaps = match found {
+        Ok(Beside::In(Some(over))) => {
+            let (lower_vfs, lower) = over.lower();
+            let Some(call) = lower.access else { return ffi::IOERR };
+            let _inside = over.enter();
+            // SAFETY: SQLite's arguments go through unchanged.
+            return unsafe { call(lower_vfs, name, flags, out) };
+        }
+        Ok(Beside::In(None)) => None,
+        // It is there if either has it: a journal that is not seen is a transaction half done.
+        Ok(Beside::Perhaps(over)) => Some(over),
+        Err(code) => return code,
+    };
     // SAFETY: SQLite's name, and its `out` is valid for a write.
     unsafe {
         if matches!(lent(name), Some(copy::Name::Log)) {
@@ -504,7 +531,14 @@ unsafe extern "C" fn access(
     let (lower_vfs, lower) = below(vfs);
     let Some(call) = lower.access else { return ffi::IOERR };
     // SAFETY: SQLite's arguments go through unchanged.
-    beside(name, || unsafe { call(lower_vfs, name, flags, out) })
+    let code = beside(name, || unsafe { call(lower_vfs, name, flags, out) });
+    // SAFETY: `out` is valid, and the name terminated.
+    unsafe {
+        if code == ffi::OK && *out == 0 && flags == ffi::ACCESS_EXISTS {
+            *out = perhaps.map_or(0, |over| over.has(name).into());
+        }
+    }
+    code
 }
 
 unsafe extern "C" fn full_pathname(
@@ -521,7 +555,12 @@ unsafe extern "C" fn full_pathname(
             let (lower_vfs, lower) = over.lower();
             let Some(call) = lower.full_pathname else { return ffi::CANTOPEN };
             let _inside = over.enter();
-            // SAFETY: SQLite's arguments go through unchanged.
+            // A VFS may write as many bytes as its longest name has, and no more.
+            let bytes = match lower.max_pathname {
+                most if most > 0 => bytes.min(most.saturating_add(1)),
+                _ => bytes,
+            };
+            // SAFETY: SQLite's arguments go through, and `out` has room for more.
             return unsafe { call(lower_vfs, name, bytes, out) };
         }
         Err(code) => return code,
@@ -585,14 +624,18 @@ unsafe fn walked(name: &Path, bytes: c_int, out: *mut c_char) -> c_int {
     ffi::OK
 }
 
-/// Functions that only hand their call to the lower VFS.
+/// Functions that only hand their call to the platform's VFS, of shims over named ones, too: that has clock, libraries and randomness,
+/// and is never taken back.
 macro_rules! forward {
     ($($name:ident($($argument:ident: $type:ty),*) -> $result:ty = $missing:expr;)*) => {
-        $(unsafe extern "C" fn $name(vfs: *mut Vfs, $($argument: $type),*) -> $result {
-            let (lower_vfs, lower) = below(vfs);
-            match lower.$name {
-                // SAFETY: SQLite's arguments go through unchanged.
-                Some(call) => unsafe { call(lower_vfs, $($argument),*) },
+        $(unsafe extern "C" fn $name(_: *mut Vfs, $($argument: $type),*) -> $result {
+            let call = lower_vfs().and_then(|platform| {
+                // SAFETY: a registered VFS of SQLite's own, or the program's default one.
+                unsafe { (*platform).$name }.map(|call| (platform, call))
+            });
+            match call {
+                // SAFETY: as above; SQLite's arguments go through unchanged.
+                Some((platform, call)) => unsafe { call(platform, $($argument),*) },
                 None => $missing,
             }
         })*
@@ -602,12 +645,30 @@ macro_rules! forward {
 /// Deletes a file by the lower VFS, but never the log of a later version: SQLite deletes a log
 /// beside a database without pages, without reading it.
 unsafe extern "C" fn delete(vfs: *mut Vfs, name: *const c_char, sync: c_int) -> c_int {
-    let Ok(over) = catch_unwind(|| named::of_beside(vfs, name)) else { return ffi::IOERR };
-    if let Some(over) = over {
-        let (lower_vfs, lower) = over.lower();
-        let Some(call) = lower.delete else { return ffi::IOERR };
-        // SAFETY: SQLite's arguments go through unchanged.
-        return unsafe { call(lower_vfs, name, sync) };
+    // SAFETY: SQLite's names are terminated.
+    let Ok(found) = catch_unwind(|| unsafe { named::of_beside(vfs, name) }) else {
+        return ffi::IOERR;
+    };
+    match found {
+        Ok(Beside::In(Some(over))) => {
+            let refused = catch_unwind(AssertUnwindSafe(|| {
+                // SAFETY: SQLite's name.
+                unsafe { named::refuse_newer_log(over, name) }.map_err(|code| code.0)
+            }));
+            match refused {
+                Ok(Ok(())) => {}
+                Ok(Err(code)) => return code,
+                Err(_) => return ffi::IOERR,
+            }
+            let (lower_vfs, lower) = over.lower();
+            let Some(call) = lower.delete else { return ffi::IOERR };
+            let _inside = over.enter();
+            // SAFETY: SQLite's arguments go through unchanged.
+            return unsafe { call(lower_vfs, name, sync) };
+        }
+        // By its address alone: what is removed by mistake is gone.
+        Ok(Beside::In(None) | Beside::Perhaps(_)) => {}
+        Err(code) => return code,
     }
     // SAFETY: SQLite's name. What lies under the name of a log that a copy never had is somebody else's.
     if matches!(unsafe { lent(name) }, Some(copy::Name::Log)) {

@@ -5,6 +5,7 @@
 //! `apndvfs`, which stacks on the platform's VFS. Commands are the built `pellucid`. One instance for all, whose certificate seals.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
+mod attacks;
 mod kills;
 mod names;
 mod place;

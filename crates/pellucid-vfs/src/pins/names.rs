@@ -1,9 +1,13 @@
 //! The names of a database: the paths that lead to it, as the keyring pins them.
 
 use std::cell::RefCell;
+use std::ffi::OsStr;
 use std::fs::Metadata;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+
+use pellucid_files::paths::OVER;
 
 /// The paths that lead to a database.
 #[derive(Debug, Default, Clone)]
@@ -31,7 +35,19 @@ impl Names {
         let named = named.as_deref().unwrap_or(path);
         names.add_as_taken(named);
         names.add_as_taken(path);
+        names.add_of_platform(path);
         names
+    }
+
+    /// SQLite's other VFSes of the platform open its files: what is expected at a path holds whichever is named.
+    fn add_of_platform(&mut self, place: &Path) {
+        let Ok(rest) = place.strip_prefix(OVER) else { return };
+        let name = rest.as_os_str().as_bytes();
+        let at = name.iter().position(|byte| *byte == b'/').filter(|_| name.starts_with(b"unix"));
+        if let Some(plain) = at.and_then(|at| name.get(at..)) {
+            let plain = Self::of(Path::new(OsStr::from_bytes(plain)));
+            plain.all.into_iter().for_each(|other| self.add(other));
+        }
     }
 
     /// The names of the file at `path`, for a program that looks at it.
@@ -42,6 +58,7 @@ impl Names {
         if let Ok(real) = path.canonicalize() {
             names.add(real);
         }
+        names.add_of_platform(path);
         names
     }
 
