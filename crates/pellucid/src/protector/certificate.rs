@@ -146,14 +146,14 @@ impl CertificateProtector {
         made: Option<u64>,
     ) -> std::result::Result<Dek, Closed> {
         let subject = || Subject::Certificate(self.name.clone());
+        if self.hybrid.is_some() && binding.purpose == Purpose::Database {
+            let told = "hybrid wraps are for backups and bundles, and this is a database";
+            return Err(Closed::Trouble(Error::unsupported(subject(), told)));
+        }
         if !self.recovery && !certificate.public().verify(&self.signed(binding), &self.signature) {
             let told =
                 "the protector was not made by this certificate: the key may be somebody else's";
             return Err(Closed::Failed(Error::unauthentic(subject(), told)));
-        }
-        if self.hybrid.is_some() && binding.purpose == Purpose::Database {
-            let told = "hybrid wraps are for backups and bundles, and this is a database";
-            return Err(Closed::Trouble(Error::unsupported(subject(), told)));
         }
         // Anybody can put a protector of recovery beside another one: it keeps that from nothing.
         if let Some(made) = made {
