@@ -69,7 +69,7 @@ fn among<'a>(keys: &'a Keys, bytes: &[u8]) -> Vec<&'a str> {
 }
 
 /// All of a process's memory that can be read.
-fn memory(process: u32) -> Vec<u8> {
+pub fn memory(process: u32) -> Vec<u8> {
     let maps = std::fs::read_to_string(format!("/proc/{process}/maps")).unwrap();
     let mut file = File::open(format!("/proc/{process}/mem")).unwrap();
     let mut all = Vec::new();

@@ -7,6 +7,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
+use crate::provider_keys::matrix;
 use crate::support::store::python;
 use crate::support::token::{pellucid, script};
 use crate::support::{said, write_script, Place};
@@ -102,6 +103,8 @@ fn a_key_of_aws_kms() {
     assert!(!place.path("keys/service.key").exists());
     let check = || pellucid(&place, &["check", "app.db"]);
     check().succeeded();
+    pellucid(&place, &["cert", "create", "of-kms"]).succeeded();
+    matrix(&place, "of-kms");
     std::fs::write(place.path("plugins/aws-kms.conf"), conf.replace("http://127", "http://128"))
         .unwrap();
     let told = check();
@@ -145,6 +148,8 @@ fn a_key_of_vaults_transit() {
         assert!(!told.all().contains(TOKEN) && !place.path("keys/service.key").exists());
     };
     check().succeeded();
+    pellucid(&place, &["cert", "create", "of-vault"]).succeeded();
+    matrix(&place, "of-vault");
     service.tell("seal");
     refused("the server is sealed");
     service.tell("unseal");

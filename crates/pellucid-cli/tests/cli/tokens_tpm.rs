@@ -7,6 +7,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use crate::provider_keys::matrix;
 use crate::support::token::{pellucid, plugin};
 use crate::support::{said, Place};
 
@@ -89,6 +90,8 @@ fn a_tpm_opens_on_its_machine_and_in_its_state() {
     assert!(told.code == 0 && told.stdout.contains("7 passed, 0 failed"), "{told:?}");
     tpm.extend(7);
     check().succeeded();
+    pellucid(&place, &["cert", "create", "of-tpm"]).succeeded();
+    matrix(&place, "of-tpm");
     // Under registers: they have to be as they were.
     bind("tpm:pcrs=7+11").succeeded();
     check().succeeded();
