@@ -153,7 +153,11 @@ pub fn encrypt(args: &EncryptArgs, output: &Output) -> Result<ExitCode, Failure>
             if is_default && !std::mem::replace(&mut is_made, true) {
                 make_default_certificate(output)?;
             }
-            Ok(Birth::new(algorithm, &protections)?)
+            let birth = Birth::new(algorithm, &protections)?;
+            if has_certificate(&protections) {
+                crate::broker::let_owner_in(database, birth.file_id(), output)?;
+            }
+            Ok(birth)
         };
         encrypt_one(database, &mut birth, &protections, args, output).map_err(|failure| {
             let keyring = Keyring::locate().map(|home| format!("`{}", home.shown()));
@@ -167,6 +171,11 @@ pub fn encrypt(args: &EncryptArgs, output: &Output) -> Result<ExitCode, Failure>
     warn_about_backup(&protections, output)?;
     tell_of_key(&args.databases, &protections, output)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Whether a certificate of the keyring is to open it.
+fn has_certificate(protections: &[Protection]) -> bool {
+    protections.iter().any(|one| matches!(one, Protection::Certificate(_)))
 }
 
 /// What can be encrypted.
@@ -320,7 +329,7 @@ fn tell_of_key(
     under: &[Protection],
     output: &Output,
 ) -> Result<(), Failure> {
-    if under.iter().any(|one| matches!(one, Protection::Certificate(_))) {
+    if has_certificate(under) {
         let databases = databases.iter().map(PathBuf::as_path);
         if let Some(advice) = key_place::advice(&Keyring::locate()?, databases) {
             output.line(format!("Advice: {advice}; {}", key_place::INSTEAD));

@@ -16,6 +16,7 @@ use pellucid_engine::inspect::{inspect, not_a_database, Inspection, Kind};
 use pellucid_engine::page_source::has_dead_pages_in_clear;
 use pellucid_files::machine_memory::{boot_id, MachineMemory, PLACE};
 use pellucid_files::paths::{beside, directory_of};
+use pellucid_keyring::broker::Broker;
 use pellucid_keyring::Keyring;
 use pellucid_vfs::lost_log;
 
@@ -207,6 +208,18 @@ fn extension() -> Finding {
 }
 
 fn keyring(home: &Path, findings: &mut Vec<Finding>) {
+    if let Ok(Some(broker)) = Broker::of(home) {
+        let shown = broker.socket().shown();
+        findings.push(match broker.answers() {
+            Ok(_) => Finding::good("keyring", format!("root's alone; the broker at {shown} answers")),
+            Err(error) => Finding::bad(
+                "keyring",
+                error.to_string(),
+                "root starts it: `systemctl enable --now pellucid-broker`, or `pellucid broker run`",
+            ),
+        });
+        return;
+    }
     let shown = home.shown();
     if !Keyring::is_at(home) {
         if Keyring::configured().is_some_and(|configured| configured == home) {

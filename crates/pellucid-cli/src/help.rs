@@ -22,7 +22,7 @@ const GROUPS: [(&str, &[&str]); 5] = [
             "history",
         ],
     ),
-    ("Keys", &["init", "cert", "key", "plugin", "protector", "instance"]),
+    ("Keys", &["init", "cert", "key", "plugin", "broker", "protector", "instance"]),
     ("Watching over it", &["doctor", "policy", "events"]),
     ("Statements, and other ways in", &["sql", "extension", "demo", "lab", "help"]),
 ];

@@ -6,6 +6,7 @@ use std::process::{Command, ExitCode};
 use clap::Args;
 use nix::unistd::{Gid, Group, Uid};
 use pellucid::shown::Shown;
+use pellucid_keyring::broker::Broker;
 use pellucid_keyring::policy::{Limit, Policy};
 use pellucid_keyring::{Keyring, Made};
 
@@ -54,7 +55,15 @@ fn system(home: &Path, group: &str, output: &Output) -> Result<ExitCode, Failure
     }
     let config = Keyring::config_path();
     let wanted = format!("home = {}\n", home.display());
+    let has_broker = Broker::configured()?.is_some();
     match std::fs::read_to_string(&config) {
+        Ok(found) if has_broker => {
+            return Err(Failure::new(
+                Id::AnotherInstance,
+                format!("`{}` names a broker: {}", config.shown(), found.trim()),
+                "the instance is there, and root's alone; `pellucid broker disable` gives it back to the group first",
+            ))
+        }
         Ok(found) if found.trim() != wanted.trim() => {
             return Err(Failure::new(
                 Id::AnotherInstance,

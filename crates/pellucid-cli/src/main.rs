@@ -8,6 +8,7 @@ mod accept;
 mod archive;
 mod archived;
 mod backup;
+mod broker;
 mod cert;
 mod check;
 mod container;
@@ -145,6 +146,8 @@ enum Command {
     Key(key::KeyArgs),
     /// Programs that ask for keys elsewhere (tokens, TPMs): list, test
     Plugin(plugin::PluginArgs),
+    /// Open databases for accounts that may not read the keyring
+    Broker(broker::BrokerArgs),
     /// Move the keys of an instance to another machine: export, import
     Instance(instance::InstanceArgs),
     /// Protectors (the keys that open a database): list, add, drop
@@ -276,6 +279,7 @@ fn main() -> ExitCode {
         Command::Cert(args) => cert::run(args, &output),
         Command::Key(args) => key::run(args, &output),
         Command::Plugin(args) => plugin::run(args, &output),
+        Command::Broker(args) => broker::run(args, &output),
         Command::Instance(args) => instance::run(args, &output),
         Command::Protector(args) => protector::run(args, &output),
         Command::Rekey(args) => rekey::rekey(args, &output),

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use nix::unistd::{getgrouplist, Gid, Group, Uid, User};
 use pellucid::shown::Shown;
+use pellucid_keyring::broker::Broker;
 use pellucid_keyring::Keyring;
 
 use crate::output::{Failure, Id};
@@ -16,6 +17,10 @@ pub fn check(database: &Path, home: &Path) -> Result<(), Failure> {
     let Ok(metadata) = std::fs::metadata(database) else { return Ok(()) };
     let owner = Uid::from_raw(metadata.uid());
     if owner == Uid::effective() || owner.is_root() {
+        return Ok(());
+    }
+    if Broker::configured()?.is_some() && Keyring::configured().as_deref() == Some(home) {
+        // It is let in when the database is encrypted.
         return Ok(());
     }
     let reader = Reader::new(owner);

@@ -139,12 +139,14 @@ fn new_key(
     new_id: bool,
     output: &Output,
 ) -> Result<(), Failure> {
+    let older = sealed(database)?.header.file_id;
     let switch = if new_id { scan::rekey_as_new } else { scan::rekey };
     let header = switch(database, algorithm)
         .map_err(|error| locked(error.into(), database).about(database))?;
     let (name, algorithm) = (database.shown(), header.algorithm()?);
     if new_id {
         let id = hex(&header.file_id);
+        crate::broker::let_openers_in(&older, &header.file_id)?;
         output.line(format!(
             "{name}: a new file id, {id}, and a new data encryption key, {algorithm}; when the scan is \
              complete, no page of the file it was copied from opens here, and none of these there"

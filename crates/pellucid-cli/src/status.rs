@@ -13,6 +13,7 @@ use pellucid::header::{Header, Standing};
 use pellucid::shown::Shown;
 use pellucid::{Error, Subject};
 use pellucid_engine::inspect::{inspect, Inspection, Kind, SealedHeader};
+use pellucid_keyring::broker::Broker;
 use pellucid_keyring::{Keyring, Stored};
 use pellucid_vfs::lost_log;
 use pellucid_vfs::pins::{Expectation, Lesser};
@@ -395,6 +396,10 @@ fn look(home: &Path, warnings: &mut Vec<String>) -> (Known, State) {
                 ));
             }
             (Known::default(), State::None)
+        }
+        // Root's alone, and not this account's to look at.
+        Err(_) if Broker::of(home).is_ok_and(|broker| broker.is_some()) => {
+            (Known::default(), State::Closed)
         }
         Err(error) => {
             warnings.push(format!("the keyring cannot be used: {error}"));

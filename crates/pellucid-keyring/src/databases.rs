@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use pellucid::error::{Error, Result, Subject};
 
+use super::broker::{Broker, Query};
 use super::sealed_file::{Kind, SealedFile};
 use super::{found, instance, Found, Keyring};
 
@@ -100,8 +101,8 @@ impl Keyring {
     /// # Errors
     /// What is wrong with a file of either, unless it is the machine's and not the caller's to read.
     pub fn recall_database(&self, file_id: &[u8; 16]) -> Result<Option<DatabaseMemory>> {
-        let name = pellucid::hash::hex(file_id);
-        Self::with_machines(self.recall(&name)?, &self.home, &name)
+        let own = self.recall(&pellucid::hash::hex(file_id))?;
+        Self::with_machines(own, &self.home, file_id)
     }
 
     /// The same for the instance at `home`, which need not be there: nothing is remembered then, nor where it has no entry
@@ -110,11 +111,19 @@ impl Keyring {
     /// # Errors
     /// As [`Keyring::recall_database`], and as [`Keyring::open`] where there is an entry.
     pub fn recall_at(home: &Path, file_id: &[u8; 16]) -> Result<Option<DatabaseMemory>> {
-        let name = pellucid::hash::hex(file_id);
-        Self::with_machines(Self::entry_at(home, &name)?, home, &name)
+        Self::with_machines(Self::entry_at(home, file_id)?, home, file_id)
     }
 
-    fn entry_at(home: &Path, name: &str) -> Result<Option<DatabaseMemory>> {
+    fn entry_at(home: &Path, file_id: &[u8; 16]) -> Result<Option<DatabaseMemory>> {
+        if let Some(broker) = Broker::of(home)? {
+            let query = Query { file_ids: vec![*file_id], ..Query::default() };
+            let found = broker.recall(&query)?.databases.into_iter().next().unwrap_or_default();
+            return match found.is_empty() {
+                true => Ok(None),
+                false => DatabaseMemory::decode(&found).map(Some).ok_or_else(|| broker.unfit()),
+            };
+        }
+        let name = &pellucid::hash::hex(file_id);
         let path = home.join("keyring/databases").join(name);
         match path.symlink_metadata() {
             Ok(_) => Self::open(home)?.recall(name),
@@ -131,10 +140,10 @@ impl Keyring {
     fn with_machines(
         own: Option<DatabaseMemory>,
         home: &Path,
-        name: &str,
+        file_id: &[u8; 16],
     ) -> Result<Option<DatabaseMemory>> {
-        let Some(machine) = instance::behind(home) else { return Ok(own) };
-        let machines = match Self::entry_at(&machine, name) {
+        let Some(machine) = instance::behind_surely(home)? else { return Ok(own) };
+        let machines = match Self::entry_at(&machine, file_id) {
             // Whoever is not of the machine's group has a keyring of his own.
             Err(Error::Io { source, .. }) if source.kind() == ErrorKind::PermissionDenied => None,
             found => found?,

@@ -20,6 +20,7 @@ use pellucid::shown::printable_json;
 use serde_json::{Map, Value};
 use time::format_description::well_known::Rfc3339;
 
+use super::broker::Peer;
 use super::{instance, Keyring};
 pub use chain::{EventLog, LogBreak, Wrong};
 pub use log::check_events;
@@ -145,6 +146,7 @@ pub struct Event {
     file_id: Option<String>,
     forced: bool,
     in_clear: bool,
+    peer: Option<Peer>,
 }
 
 impl Event {
@@ -158,7 +160,14 @@ impl Event {
             file_id: None,
             forced: false,
             in_clear: false,
+            peer: None,
         }
+    }
+
+    /// Done for somebody else, who asked this process for it.
+    pub(super) fn by(mut self, peer: &Peer) -> Self {
+        self.peer = Some(peer.clone());
+        self
     }
 
     /// Which one: a name, or a path.
@@ -244,13 +253,19 @@ impl Event {
 
     fn facts(&self) -> Map<String, Value> {
         let now = time::OffsetDateTime::now_utc();
-        let program = std::env::current_exe().ok();
+        let (uid, pid, program) = match &self.peer {
+            Some(peer) => (peer.uid, peer.pid, peer.program.clone()),
+            None => {
+                let uid = rustix::process::getuid().as_raw();
+                (uid, std::process::id(), std::env::current_exe().ok())
+            }
+        };
         let mut facts = serde_json::json!({
             "time": now.replace_nanosecond(now.microsecond() * 1000).unwrap_or(now).format(&Rfc3339).ok(),
             "action": self.action.name(),
             "subject": self.subject,
-            "uid": rustix::process::getuid().as_raw(),
-            "pid": std::process::id(),
+            "uid": uid,
+            "pid": pid,
             "program": program.map(|path| path.display().to_string()),
         });
         let optional = [
@@ -263,8 +278,14 @@ impl Event {
                 facts[key] = value.as_str().into();
             }
         }
-        if let Some(login) = login_uid() {
-            facts["login_uid"] = login.into();
+        match &self.peer {
+            // Nothing else of what is said here is the broker's own.
+            Some(_) => facts["by_broker"] = true.into(),
+            None => {
+                if let Some(login) = login_uid() {
+                    facts["login_uid"] = login.into();
+                }
+            }
         }
         if self.forced {
             facts["forced"] = true.into();

@@ -7,10 +7,11 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use pellucid::error::{Error, Result, Subject};
+use pellucid::shown::Shown;
 use pellucid_files::trusted::{self, Guard};
 
 const CONFIG: &str = "/etc/pellucid.conf";
-/// It has one line.
+/// It has two lines at most.
 const CONFIG_BYTES_MOST: u64 = 65536;
 
 /// The file that names the system instance's directory, `home = PATH`; `PELLUCID_CONFIG` names another one.
@@ -123,26 +124,80 @@ pub(super) fn configured() -> Option<PathBuf> {
     read_configured().ok().flatten()
 }
 
+/// The same for whoever must not take a file that cannot be read now for none. One that others could have written is none.
+pub(super) fn configured_surely() -> Result<Option<PathBuf>> {
+    match read_configured() {
+        Err(Error::Misuse { .. }) => Ok(None),
+        found => found,
+    }
+}
+
+/// Like [`behind`], in the same way.
+pub(super) fn behind_surely(home: &Path) -> Result<Option<PathBuf>> {
+    if variable("PELLUCID_HOME").is_some() || own().as_deref() != Some(home) {
+        return Ok(None);
+    }
+    Ok(configured_surely()?.filter(|machine| machine != home))
+}
+
 /// The same; one that others could have written leads nowhere.
 fn read_configured() -> Result<Option<PathBuf>> {
+    read_line("home")
+}
+
+/// The broker's socket, if the machine has one: `broker = PATH`, an absolute one.
+///
+/// # Errors
+/// What keeps the file from being read: whoever cannot look does not know that there is none.
+pub(super) fn broker() -> Result<Option<PathBuf>> {
+    match read_line("broker")? {
+        Some(path) if !path.is_absolute() => Err(Error::misuse(
+            Subject::File(config_path()),
+            format!("`broker = {}` is no absolute path", path.shown()),
+        )),
+        found => Ok(found),
+    }
+}
+
+/// Whether the caller owns the instance at `home`, and so reads its keyring without anybody's help. Root does.
+pub(super) fn is_owned(home: &Path) -> bool {
+    let own = rustix::process::geteuid();
+    own.is_root() || std::fs::metadata(home).is_ok_and(|found| found.uid() == own.as_raw())
+}
+
+fn read_line(wanted: &str) -> Result<Option<PathBuf>> {
     let mut text = String::new();
     let read = trusted::open(&config_path(), Guard::Unchanged)
         .map(|file| file.take(CONFIG_BYTES_MOST).read_to_string(&mut text));
     match read {
         Ok(Ok(_)) => {}
-        Ok(Err(_)) | Err(Error::Io { .. }) => return Ok(None),
+        Ok(Err(error)) => return Err(Error::io(Subject::File(config_path()), error)),
+        // Whoever runs out of descriptors does not know that there is none.
+        Err(Error::Io { source, .. })
+            if matches!(
+                source.kind(),
+                ErrorKind::NotFound | ErrorKind::NotADirectory | ErrorKind::PermissionDenied
+            ) =>
+        {
+            return Ok(None);
+        }
         Err(error) => return Err(error),
     }
     Ok(text.lines().find_map(|line| {
         let (key, value) = line.split_once('=')?;
-        (key.trim() == "home").then(|| PathBuf::from(value.trim()))
+        (key.trim() == wanted).then(|| PathBuf::from(value.trim()))
     }))
 }
 
 /// Whether `home` is what [`configured`] says, by whatever path.
 pub(super) fn is_configured(home: &Path) -> bool {
+    configured().is_some_and(|configured| is_same(&configured, home))
+}
+
+/// Whether two paths lead to one directory.
+pub(super) fn is_same(one: &Path, other: &Path) -> bool {
     let whole = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
-    configured().is_some_and(|configured| whole(&configured) == whole(home))
+    whole(one) == whole(other)
 }
 
 /// The group that may read the instance at `home` although nothing names it as the machine's.
@@ -206,6 +261,83 @@ pub(super) fn make_system_directories(home: &Path, group: u32) -> Result<()> {
     make_directories(home)?;
     make_run_directory(home, &home.join("run"))?;
     make_run_directory(home, &home.join("waiting"))
+}
+
+/// Directories where the group may put files, too.
+const SHARED: [&str; 2] = ["run", "waiting"];
+
+/// Takes a system instance away from its group: its directories, the outermost first, so that nobody gets in meanwhile.
+pub(super) fn close_to_group(home: &Path) -> Result<()> {
+    set_mode(home, 0o700)?;
+    for name in SHARED {
+        set_mode(&home.join(name), 0o700)?;
+    }
+    each_directory(&home.join("keyring"), &|path| set_mode(path, 0o700))?;
+    // Of a private instance nobody else may read it, wherever it lies.
+    SERVICE_FILES.iter().try_for_each(|name| set_mode(&home.join(name), 0o600))
+}
+
+/// Gives it back, the outermost directory last; the group. The keyring's files that were made meanwhile are the group's, too, and no
+/// others.
+pub(super) fn open_to_group(home: &Path) -> Result<u32> {
+    let found = std::fs::metadata(home);
+    let group = found.map_err(|error| Error::io(Subject::File(home.to_owned()), error))?.gid();
+    let share = |path: &Path, mode: u32| {
+        match std::os::unix::fs::lchown(path, None, Some(group)) {
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+            owned => owned.map_err(|error| Error::io(Subject::File(path.to_owned()), error))?,
+        }
+        set_mode(path, mode)
+    };
+    each_directory(&home.join("keyring"), &|path| {
+        for name in names_in(path)? {
+            let file = path.join(&name);
+            let is_file = file.symlink_metadata().is_ok_and(|found| found.is_file());
+            match name.as_str() {
+                _ if !is_file => {}
+                "lock" => share(&file, 0o660)?,
+                "events.lock" => {}
+                _ => share(&file, 0o640)?,
+            }
+        }
+        share(path, 0o750)
+    })?;
+    for name in names_in(home)? {
+        let is_own = SERVICE_FILES.contains(&name.as_str()) || name.starts_with("events.log");
+        let file = home.join(&name);
+        if is_own && file.symlink_metadata().is_ok_and(|found| found.is_file()) {
+            share(&file, 0o640)?;
+        }
+    }
+    for name in SHARED {
+        share(&home.join(name), 0o1770)?;
+    }
+    set_mode(home, 0o750)?;
+    Ok(group)
+}
+
+/// The service master key, in each of the files that it may be in.
+const SERVICE_FILES: [&str; 4] =
+    ["service.key", "service.sealed", "service.provider", "service.next"];
+
+fn set_mode(path: &Path, mode: u32) -> Result<()> {
+    match std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)) {
+        // A file that is replaced meanwhile gets its mode from its directory.
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+        set => set.map_err(|error| Error::io(Subject::File(path.to_owned()), error)),
+    }
+}
+
+/// A directory of the keyring and those in it, in which only their owner can change names.
+fn each_directory(path: &Path, each: &dyn Fn(&Path) -> Result<()>) -> Result<()> {
+    each(path)?;
+    for name in names_if_there(path)? {
+        let inner = path.join(name);
+        if inner.symlink_metadata().is_ok_and(|found| found.is_dir()) {
+            each_directory(&inner, each)?;
+        }
+    }
+    Ok(())
 }
 
 /// The group that may read the instance at `home`, if it is a system instance. The mode of `keyring` says so, which no

@@ -17,7 +17,8 @@
 //! 4. `policy.rs` and `settings.rs`: policies, and the instance's other settings. `events.rs`: the
 //!    event log; `events/chain.rs` its chain, `events/log.rs` who appends to it, `events/waiting.rs`
 //!    what waits for it. `runs.rs`: the scans that run. `history.rs`: the key of the backup history.
-//! 5. `bundle.rs` and `moving.rs`: an instance in one file, and its move to another instance.
+//! 5. `roles.rs`: who may have what from the broker. `broker.rs` asks it, `broker_service.rs` answers.
+//! 6. `bundle.rs` and `moving.rs`: an instance in one file, and its move to another instance.
 //!    `description.rs` and `found.rs` show what is there.
 //!
 //! # A crash, and locks
@@ -34,6 +35,8 @@
 
 mod bind;
 mod bound;
+pub mod broker;
+pub mod broker_service;
 mod bundle;
 mod certificates;
 mod checks;
@@ -54,6 +57,7 @@ pub mod policy;
 mod provider;
 mod provider_key;
 mod providers;
+mod roles;
 mod runs;
 mod sealed_file;
 mod service_key;
@@ -80,6 +84,7 @@ pub use password_file::MasterKey;
 pub use pins::Pin;
 pub use provider::{use_provider, ServiceKeyProvider, Source};
 pub use providers::{Credential, Login, OwnedKey, Provider, Providers};
+pub use roles::{Account, Pair, Role, Roles};
 pub use runs::{ProcessId, Run, Stopped};
 pub use witnesses::Witness;
 
@@ -255,6 +260,26 @@ impl Keyring {
     /// [`Error::Io`].
     pub fn make_system_directories(home: &Path, group: u32) -> Result<()> {
         instance::make_system_directories(home, group)
+    }
+
+    /// Takes the instance at `home` away from its group: from now on accounts ask a broker. Whoever has a file of it open can hold up
+    /// nobody by that.
+    ///
+    /// # Errors
+    /// [`Error::Io`].
+    pub fn close_to_group(home: &Path) -> Result<()> {
+        // First, so that nobody of the group keeps it open by holding the lock.
+        instance::close_to_group(home)?;
+        lock::Lock::take(home)?.renew(home)
+    }
+
+    /// Lets the group of the instance's directory read it again; the group.
+    ///
+    /// # Errors
+    /// [`Error::Io`].
+    pub fn open_to_group(home: &Path) -> Result<u32> {
+        let _lock = lock::Lock::take(home)?;
+        instance::open_to_group(home)
     }
 
     /// The file that names the system instance.

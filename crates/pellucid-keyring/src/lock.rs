@@ -1,10 +1,17 @@
 //! One writer at a time: whoever changes a keyring holds an advisory lock. Readers take none.
 
 use std::fs::{File, OpenOptions};
-use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
-use std::path::Path;
+use std::io::ErrorKind;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use pellucid::error::{Error, Result, Subject};
+use rustix::fs::{flock, FlockOperation};
+
+/// As long as anybody waits. A change of a keyring takes less than a second, an exchange of a master key a few.
+const PATIENCE: Duration = Duration::from_secs(60);
+const PAUSE: Duration = Duration::from_millis(2);
 
 /// The lock, given back on drop.
 #[derive(Debug)]
@@ -13,25 +20,57 @@ pub(super) struct Lock(#[allow(dead_code, reason = "closing it gives the lock ba
 impl Lock {
     /// Waits for it.
     pub(super) fn take(home: &Path) -> Result<Self> {
-        let path = home.join("keyring/lock");
+        let path = path(home);
         let io = |error| Error::io(Subject::File(path.clone()), error);
-        let file = OpenOptions::new()
-            .read(true)
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .mode(0o600)
-            .open(&path)
-            .map_err(io)?;
-        // A group that may read may wait for changes, too.
-        if let Some(group) = super::instance::group_of(&home.join("keyring")) {
-            let _ = std::os::unix::fs::fchown(&file, None, Some(group));
-            let _ = file.set_permissions(PermissionsExt::from_mode(0o660));
+        let begun = Instant::now();
+        loop {
+            let file = open(&path).map_err(io)?;
+            // A group that may read may wait for changes, too.
+            if let Some(group) = super::instance::group_of(&home.join("keyring")) {
+                let _ = std::os::unix::fs::fchown(&file, None, Some(group));
+                let _ = file.set_permissions(PermissionsExt::from_mode(0o660));
+            }
+            match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+                // Another file has taken its name since it was opened: who has this one holds nothing up.
+                Ok(()) if !is_there(&path, &file) => {}
+                Ok(()) => return Ok(Self(file)),
+                Err(rustix::io::Errno::WOULDBLOCK) if begun.elapsed() < PATIENCE => {
+                    std::thread::sleep(PAUSE);
+                }
+                Err(rustix::io::Errno::WOULDBLOCK) => {
+                    let told = "another process holds it for a minute: `fuser` names it; end that, and do this again";
+                    return Err(io(std::io::Error::new(ErrorKind::TimedOut, told)));
+                }
+                Err(rustix::io::Errno::INTR) => {}
+                Err(error) => return Err(io(error.into())),
+            }
         }
-        rustix::io::retry_on_intr(|| {
-            rustix::fs::flock(&file, rustix::fs::FlockOperation::LockExclusive)
-        })
-        .map_err(|error| io(error.into()))?;
-        Ok(Self(file))
     }
+
+    /// Puts another file in the place of the one that is held: whoever had the old one open can hold up nobody any more.
+    pub(super) fn renew(&self, home: &Path) -> Result<()> {
+        let path = path(home);
+        let new = home.join("keyring/.lock.new");
+        let io = |error| Error::io(Subject::File(path.clone()), error);
+        match std::fs::remove_file(&new) {
+            Err(error) if error.kind() != ErrorKind::NotFound => return Err(io(error)),
+            _ => {}
+        }
+        drop(open(&new).map_err(io)?);
+        std::fs::rename(&new, &path).map_err(io)
+    }
+}
+
+fn path(home: &Path) -> PathBuf {
+    home.join("keyring/lock")
+}
+
+fn open(path: &Path) -> std::io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).create(true).truncate(false).mode(0o600).open(path)
+}
+
+fn is_there(path: &Path, file: &File) -> bool {
+    let (Ok(named), Ok(held)) = (path.symlink_metadata(), file.metadata()) else { return false };
+    (named.dev(), named.ino()) == (held.dev(), held.ino())
 }

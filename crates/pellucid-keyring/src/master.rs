@@ -13,8 +13,8 @@ use super::sealed_file::{
     check_new, check_value, sync_parent, write_new, write_new_inside, Kind, SealedFile,
 };
 use super::{
-    bound, events, history, instance, plugin, provider, providers, service_key, settings, Action,
-    Event, Keyring, Source,
+    bound, events, history, instance, plugin, provider, providers, roles, service_key, settings,
+    Action, Event, Keyring, Source,
 };
 use pellucid::error::{Error, Result, Subject};
 use pellucid::message;
@@ -36,7 +36,8 @@ pub(super) fn has_children(home: &Path) -> Result<bool> {
             return Ok(true);
         }
     }
-    let files = [settings::file(home), history::file(home), providers::file(home)];
+    let files =
+        [settings::file(home), history::file(home), providers::file(home), roles::file(home)];
     Ok(files.iter().any(|file| file.path().exists()))
 }
 
@@ -429,7 +430,8 @@ pub(super) fn children(home: &Path) -> Result<Vec<SealedFile>> {
             found.push(SealedFile::new(directory.join(&name), kind, &name));
         }
     }
-    let files = [settings::file(home), history::file(home), providers::file(home)];
+    let files =
+        [settings::file(home), history::file(home), providers::file(home), roles::file(home)];
     found.extend(files.into_iter().filter(|file| file.path().exists()));
     Ok(found)
 }

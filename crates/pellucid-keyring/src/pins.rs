@@ -15,6 +15,7 @@ use std::path::{Path, PathBuf};
 use pellucid::error::{Error, Result, Subject};
 use pellucid::hash::{hex, Sha256};
 
+use super::broker::{Broker, Query};
 use super::sealed_file::{Kind, SealedFile};
 use super::{found, instance, Keyring};
 
@@ -67,7 +68,7 @@ pub struct Pin {
 }
 
 impl Pin {
-    fn encode(&self) -> Vec<u8> {
+    pub(super) fn encode(&self) -> Vec<u8> {
         let mut flags = 0;
         for (is_set, flag) in [
             (self.sealed, SEALED),
@@ -95,7 +96,7 @@ impl Pin {
         bytes
     }
 
-    fn decode(bytes: &[u8]) -> Option<Self> {
+    pub(super) fn decode(bytes: &[u8]) -> Option<Self> {
         let ([version, flags], rest) = bytes.split_first_chunk()?;
         if *version != VERSION {
             return None;
@@ -153,7 +154,12 @@ fn is_there(home: &Path, file: &Path) -> Result<bool> {
             ErrorKind::NotFound => Ok(false),
             // `HOME` may be no directory. A memory that something else lies in the place of is not an empty one.
             ErrorKind::NotADirectory if !instance::has_keyring(home) => Ok(false),
-            ErrorKind::PermissionDenied if instance::is_configured(home) => Ok(false),
+            // The group's: this account is not in it. One that is closed to everybody has a broker, which would have been asked.
+            ErrorKind::PermissionDenied
+                if instance::is_configured(home) && instance::group_of(home).is_some() =>
+            {
+                Ok(false)
+            }
             _ => Err(Error::io(Subject::File(file.to_owned()), error)),
         },
     }
@@ -169,13 +175,15 @@ impl Keyring {
         let home = match instance::locate() {
             Ok(home) => home,
             Err(Error::Misuse { subject: Subject::Option(_), .. }) => return Ok(Vec::new()),
+            // Whoever is out of descriptors does not know that there is none.
+            Err(error @ Error::Io { .. }) => return Err(error),
             Err(error) => match instance::wanted().is_some_and(|home| instance::has_keyring(&home))
             {
                 true => return Err(error),
                 false => return Ok(Vec::new()),
             },
         };
-        let machine = instance::behind(&home);
+        let machine = instance::behind_surely(&home)?;
         Ok(std::iter::once(home).chain(machine).collect())
     }
 
@@ -187,6 +195,14 @@ impl Keyring {
         pellucid::sabotage!(Pins => return Ok(Vec::new()));
         let mut pins = Vec::new();
         for home in homes {
+            if let Some(broker) = Broker::of(home)? {
+                let query = Query { paths: paths.to_vec(), ..Query::default() };
+                for bytes in broker.recall(&query)?.pins {
+                    let pin = Pin::decode(&bytes).filter(|pin| paths.contains(&pin.path));
+                    pins.push(pin.ok_or_else(|| broker.unfit())?);
+                }
+                continue;
+            }
             let mut keyring = None;
             for path in paths {
                 let file = pin_file(home, path);
@@ -281,6 +297,13 @@ impl Keyring {
     pub fn is_retired_at(homes: &[PathBuf], commitment: &[u8; 32]) -> Result<bool> {
         pellucid::sabotage!(RetiredKeys => return Ok(false));
         for home in homes {
+            if let Some(broker) = Broker::of(home)? {
+                let query = Query { commitments: vec![*commitment], ..Query::default() };
+                if broker.recall(&query)?.retired.contains(&true) {
+                    return Ok(true);
+                }
+                continue;
+            }
             if is_there(home, retired_file(home, commitment).path())? {
                 return Ok(true);
             }

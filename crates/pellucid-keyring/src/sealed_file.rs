@@ -51,6 +51,7 @@ pub(super) enum Kind {
     Check = 9,
     Witness = 10,
     Providers = 11,
+    Roles = 12,
 }
 
 /// A sealed file by path.

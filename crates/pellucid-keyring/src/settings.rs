@@ -8,6 +8,7 @@ use pellucid::error::{Error, Result, Subject};
 use pellucid::hash::hex;
 use pellucid::secret::Secret32;
 
+use super::broker::{Broker, Query};
 use super::instance;
 use super::provider::{self, Source};
 use super::sealed_file::{check_value, Kind, SealedFile};
@@ -107,6 +108,20 @@ impl Keyring {
                 format!("`{line}` is not known to this version"),
             )),
         }
+    }
+
+    /// The policies of the instance at `home`, for an account that opens databases by it, by a broker or by itself.
+    ///
+    /// # Errors
+    /// As [`Keyring::open`] and [`Keyring::policies`]; those of a broker that does not answer.
+    pub fn policies_at(home: &Path) -> Result<Policies> {
+        let Some(broker) = Broker::of(home)? else { return Self::open(home)?.policies() };
+        let mut policies = Policies::default();
+        for (name, limit) in broker.recall(&Query::default())?.policies {
+            let policy: Policy = name.parse()?;
+            policies.set(policy, policy.parse(&limit)?);
+        }
+        Ok(policies)
     }
 
     /// Sets a policy; none for its default.

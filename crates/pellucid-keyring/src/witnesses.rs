@@ -11,6 +11,7 @@ use pellucid::log_archive::ArchiveState;
 use pellucid::lsn::Lsn;
 use pellucid_files::paths::original_path;
 
+use super::broker::{Broker, Query};
 use super::pins::name_of;
 use super::sealed_file::{Kind, SealedFile};
 use super::{instance, Keyring};
@@ -60,7 +61,7 @@ impl Witness {
         self.lsn.max(self.base)
     }
 
-    fn encode(&self) -> Vec<u8> {
+    pub(super) fn encode(&self) -> Vec<u8> {
         let mut bytes = vec![VERSION];
         bytes.extend_from_slice(&self.file_id);
         bytes.extend_from_slice(&self.fork);
@@ -74,7 +75,7 @@ impl Witness {
         bytes
     }
 
-    fn decode(bytes: &[u8]) -> Option<Self> {
+    pub(super) fn decode(bytes: &[u8]) -> Option<Self> {
         let (head, path) = bytes.split_first_chunk::<HEAD_BYTES>()?;
         let number = |at: usize| Some(u64::from_be_bytes(*head[at..].first_chunk()?));
         if head[0] != VERSION {
@@ -92,6 +93,22 @@ impl Witness {
             base: Lsn::decode(*head[97..].first_chunk()?),
         })
     }
+}
+
+/// What the broker knows of these names, and of the databases that the caller opens.
+fn brokered(
+    broker: &Broker,
+    names: &[PathBuf],
+    is_same: &dyn Fn(&Path) -> bool,
+) -> Result<Vec<Witness>> {
+    let query = Query { witnesses: Some(names.to_vec()), ..Query::default() };
+    let found = broker.recall(&query)?.witnesses;
+    let mut found = found
+        .iter()
+        .map(|bytes| Witness::decode(bytes).ok_or_else(|| broker.unfit()))
+        .collect::<Result<Vec<_>>>()?;
+    found.retain(|one| names.contains(&one.path) || is_same(&one.path));
+    Ok(found)
 }
 
 impl Keyring {
@@ -120,6 +137,28 @@ impl Keyring {
                     }
                     _ => {}
                 }
+            }
+        }
+        Ok(found)
+    }
+
+    /// The same for an account that opens databases by the instance at `home`, by a broker or by itself.
+    ///
+    /// # Errors
+    /// As [`Keyring::open`] and [`Keyring::witnesses_at`]; those of a broker that does not answer.
+    pub fn witnesses_in(
+        home: &Path,
+        names: &[PathBuf],
+        is_same: &dyn Fn(&Path) -> bool,
+    ) -> Result<Vec<Witness>> {
+        let mut found = match Broker::of(home)? {
+            Some(broker) => brokered(&broker, names, is_same)?,
+            None => Self::open(home)?.witnesses_at(names, is_same)?,
+        };
+        // The machine's, where this one is the caller's own.
+        if let Some(machine) = instance::behind_surely(home)? {
+            if let Some(broker) = Broker::of(&machine)? {
+                found.extend(brokered(&broker, names, is_same)?);
             }
         }
         Ok(found)

@@ -16,6 +16,7 @@ use pellucid::shown::Shown;
 use pellucid::{Algorithm, Dek, Error, Result, Subject};
 use pellucid_host::code::is_out_of_files;
 use pellucid_host::over::Over;
+use pellucid_keyring::broker::Broker;
 use pellucid_keyring::{Action, DatabaseMemory, Event, Keyring};
 
 /// Keys a connection may open protectors with.
@@ -203,7 +204,7 @@ impl Credentials {
         }
         let dek = match known.and_then(|keys| known_dek(keys, header, bytes)) {
             Some(dek) => dek,
-            None => header.unwrap(self)?,
+            None => self.unwrap(header, bytes, copy)?,
         };
         let header_key = HeaderKey::derive(&dek, &header.file_id)?;
         Header::authenticate(bytes, &header_key, copy)?;
@@ -212,6 +213,22 @@ impl Credentials {
         cache().insert(cache_key, keys.clone());
         note_opened(&header.file_id);
         Ok(keys)
+    }
+
+    /// By the keys at hand, and else by the brokers of the instances that are used, which have certificates alone.
+    fn unwrap(&self, header: &Header, bytes: &[u8; COPY_BYTES], copy: u8) -> Result<Dek> {
+        let own = match header.unwrap(self) {
+            Err(own @ Error::MissingKey { .. }) if !certificates_of(header).is_empty() => own,
+            done => return done,
+        };
+        let mut asked = None;
+        for broker in Broker::all()? {
+            match broker.open(copy, bytes) {
+                Err(error @ Error::MissingKey { .. }) => asked = Some(error),
+                done => return done,
+            }
+        }
+        Err(asked.unwrap_or(own))
     }
 
     /// Caches the keys of a header that this process has written itself.
@@ -358,7 +375,7 @@ pub fn check_state(header: &Header) -> Result<()> {
 fn recall(header: &Header) -> Result<Option<DatabaseMemory>> {
     let Ok(home) = Keyring::locate() else { return Ok(None) };
     Keyring::recall_at(&home, &header.file_id).map_err(|error| {
-        if is_out_of_files(&error) {
+        if is_out_of_files(&error) || Broker::all().map_or(true, |all| !all.is_empty()) {
             return error;
         }
         let cause = format!(
@@ -665,7 +682,7 @@ fn version_of_births() -> Result<u32> {
         None => {}
     }
     let home = Keyring::locate().ok().filter(|home| Keyring::is_at(home));
-    let policies = home.and_then(|home| Keyring::open(&home).and_then(|it| it.policies()).ok());
+    let policies = home.and_then(|home| Keyring::policies_at(&home).ok());
     Ok(policies.unwrap_or_default().format_version())
 }
 

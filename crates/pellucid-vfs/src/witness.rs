@@ -35,14 +35,14 @@ fn recall(path: &Path) -> Result<Vec<Witness>> {
         names.extend_by_those_of_the_same_file(path, std::iter::once(other.to_owned()));
         !names.all.is_empty()
     };
-    Keyring::open(&home)?.witnesses_at(&Names::of(path).all, &is_same)
+    Keyring::witnesses_in(&home, &Names::of(path).all, &is_same)
 }
 
 /// How far backups of a recovery fork have come, as far as a witness knows, whatever database that is of. None where none can be
 /// read: what a restore is told by it is a warning.
 pub fn furthest(fork: &[u8; 16]) -> Option<Lsn> {
     let home = Keyring::locate().ok().filter(|home| Keyring::is_at(home))?;
-    let known = Keyring::open(&home).ok()?.witnesses_at(&[], &|_| true).ok()?;
+    let known = Keyring::witnesses_in(&home, &[], &|_| true).ok()?;
     known
         .into_iter()
         .filter(|witness| witness.fork == *fork)

@@ -10,6 +10,7 @@ use pellucid::{Error, Result};
 use pellucid_engine::inspect::{inspect, Kind as Found};
 use pellucid_files::paths::original_path;
 use pellucid_host::DatabaseError;
+use pellucid_keyring::broker::Broker;
 use pellucid_keyring::{DatabaseMemory, Keyring};
 use pellucid_vfs::seal_request::flag;
 
@@ -125,7 +126,7 @@ pub fn is_doubtful(chain: &Chain<'_>, media: &[PathBuf]) -> Result<bool> {
         return Ok(false);
     }
     let is_nameless = media.iter().any(|path| path == Path::new(STDIO));
-    Ok(is_nameless || !sealed_databases()?.is_empty())
+    Ok(is_nameless || sealed_databases()?.is_none_or(|all| !all.is_empty()))
 }
 
 fn why_not(set: &SetHeader, said: &Description, place: &Place<'_>) -> Result<Option<String>> {
@@ -147,7 +148,10 @@ fn why_not(set: &SetHeader, said: &Description, place: &Place<'_>) -> Result<Opt
             return Ok(Some(format!("the database `{}` is", to.shown())));
         }
     }
-    let sealed = sealed_databases()?;
+    let Some(sealed) = sealed_databases()? else {
+        let told = "the keyring, which knows what has to be sealed, is root's alone";
+        return Ok(Some(told.to_owned()));
+    };
     let path = PathBuf::from(&said.path);
     let is_known = |memory: &&DatabaseMemory| {
         let is = |other: &Path| memory.path == other || original_path(&memory.path) == other;
@@ -181,17 +185,20 @@ fn why_not(set: &SetHeader, said: &Description, place: &Place<'_>) -> Result<Opt
 }
 
 /// Returns the databases that the keyring knows as encrypted. A keyring that this user may not read
-/// counts as knowing none.
-fn sealed_databases() -> Result<Vec<DatabaseMemory>> {
+/// counts as knowing none; none where a broker has it, which names no databases.
+fn sealed_databases() -> Result<Option<Vec<DatabaseMemory>>> {
     let home = Keyring::locate()?;
     if !Keyring::is_at(&home) {
-        return Ok(Vec::new());
+        return Ok(Some(Vec::new()));
+    }
+    if Broker::of(&home)?.is_some() {
+        return Ok(None);
     }
     let found = Keyring::open(&home).and_then(|keyring| keyring.find_databases()?.all());
     match found {
-        Ok(all) => Ok(all.into_iter().filter(|memory| memory.sealed).collect()),
+        Ok(all) => Ok(Some(all.into_iter().filter(|memory| memory.sealed).collect())),
         Err(Error::Io { source, .. }) if source.kind() == std::io::ErrorKind::PermissionDenied => {
-            Ok(Vec::new())
+            Ok(Some(Vec::new()))
         }
         Err(error) => Err(error),
     }

@@ -74,7 +74,11 @@ fn write(
         if protections.iter().any(|one| matches!(one, Protection::Certificate(None))) {
             make_default_certificate(output)?;
         }
-        Ok(Birth::new(args.algorithm, protections)?)
+        let birth = Birth::new(args.algorithm, protections)?;
+        if super::has_certificate(protections) {
+            crate::broker::let_owner_in(from, birth.file_id(), output)?;
+        }
+        Ok(birth)
     };
     let job = Adoption {
         from,

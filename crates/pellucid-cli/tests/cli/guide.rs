@@ -185,12 +185,13 @@ fn the_unit_is_one_that_systemd_takes() {
         &format!("{system}-backup@app.timer"),
         &format!("{system}-archive@app.service"),
         &format!("{system}-standby@app.service"),
+        &format!("{system}-broker.service"),
     ];
     let verify = units.map(|unit| format!("# systemd-analyze verify {unit}")).join("\n");
     // Installed, and nothing is enabled.
     let page =
         format!("# dpkg -i pellucid_*.deb\n...\n{verify}\n# find /etc/systemd -name 'pellucid*'");
-    assert_eq!(workshop.run("unit", &format!("```console\n{page}\n```\n")), Ok((1, 9)));
+    assert_eq!(workshop.run("unit", &format!("```console\n{page}\n```\n")), Ok((1, 10)));
 }
 
 #[test]

@@ -9,11 +9,13 @@ use serde_json::json;
 
 use crate::rekey::slow;
 use crate::support::shapes::{differences, directory};
-use crate::support::Place;
+use crate::support::{said, Place, PELLUCID};
 
-/// Commands that write no facts: they are families of others, or have a format of their own.
-const WITHOUT: [&str; 14] = [
+/// Commands that write no facts: they are families of others, have a format of their own, or go on until they are stopped.
+const WITHOUT: [&str; 16] = [
     "pellucid",
+    "broker",
+    "broker-run",
     "cert",
     "instance",
     "key",
@@ -65,9 +67,9 @@ fn a_walk_through_all_keys_and_files() {
     json("key bind --passphrase-file pass");
     place.plain("app.db");
     let service = |line: &str| {
-        let mut command = place.command(crate::support::PELLUCID);
+        let mut command = place.command(PELLUCID);
         command.env("PELLUCID_SERVICE_PASSPHRASE_FILE", place.path("pass"));
-        let said = crate::support::said(command.arg("--json").args(line.split(' ')));
+        let said = said(command.arg("--json").args(line.split(' ')));
         assert!([0, 4].contains(&said.code), "{line}: {said:?}");
     };
     service("key bind --here");
@@ -160,6 +162,51 @@ fn a_scan_that_is_suspended_and_goes_on() {
     place.pellucid(&["--json", "scan", "suspend", "app.db"]).succeeded();
     place.pellucid(&["--json", "scan", "status", "app.db"]).succeeded();
     place.pellucid(&["--json", "scan", "resume", "app.db", "--background"]).succeeded();
+}
+
+#[test]
+fn a_broker_of_accounts() {
+    if !rustix::process::geteuid().is_root() {
+        println!("not root: only root has a broker, nothing is tested");
+        return;
+    }
+    let place = Place::new();
+    let socket = place.path("sockets/broker");
+    let command = || {
+        let mut command = place.command(PELLUCID);
+        command.env_remove("PELLUCID_HOME").env("PELLUCID_CONFIG", place.path("conf"));
+        command
+    };
+    let json = |line: &str| {
+        let said = said(command().arg("--json").args(line.split(' ')));
+        assert!([0, 4].contains(&said.code), "{line}: {said:?}");
+        assert!(said.stdout.lines().any(|line| line.starts_with('{')), "{line}: {said:?}");
+    };
+    for name in ["sockets", "sets"] {
+        std::fs::create_dir(place.path(name)).unwrap();
+    }
+    json(&format!("init --system --group daemon --directory {}", place.path("instance").display()));
+    place.plain("app.db");
+    json("encrypt app.db");
+    json("broker list");
+    json("broker allow daemon app.db");
+    json("broker allow daemon --backup app.db");
+    json("broker deny daemon app.db");
+    json("broker media sets");
+    json("broker list");
+    let mut broker = command();
+    broker.args(["--quiet", "broker", "run", "--socket"]).arg(&socket);
+    let mut broker = broker.spawn().unwrap();
+    json(&format!("broker enable --socket {}", socket.display()));
+    json("broker list");
+    json("broker allow root --backup app.db");
+    json("broker backup app.db --to app.bak");
+    json("events");
+    json("doctor");
+    json("broker media --none");
+    json("broker disable");
+    broker.kill().unwrap();
+    broker.wait().unwrap();
 }
 
 #[test]

@@ -16,6 +16,7 @@ mod backup_kills;
 mod backup_leaks;
 mod backup_pairs;
 mod backup_states;
+mod broker;
 mod chain;
 mod check;
 mod checked;

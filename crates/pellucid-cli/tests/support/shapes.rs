@@ -10,8 +10,18 @@ use std::sync::Mutex;
 use serde_json::{json, Map, Value};
 
 /// Commands that have commands of their own.
-const FAMILIES: [&str; 9] =
-    ["cert", "key", "instance", "plugin", "protector", "scan", "policy", "history", "events"];
+const FAMILIES: [&str; 10] = [
+    "broker",
+    "cert",
+    "key",
+    "instance",
+    "plugin",
+    "protector",
+    "scan",
+    "policy",
+    "history",
+    "events",
+];
 /// Their answers are rows and messages of scripts, or another program's.
 const OTHERS: [&str; 3] = ["sql", "lab", "run"];
 

@@ -20,7 +20,7 @@ impl WalFile {
     /// What the policy `log-full` says, if the log is larger than `log-limit`. An account that cannot read the policies has none.
     pub(super) fn when_full(&self) -> Option<Limit> {
         let home = Keyring::locate().ok().filter(|home| Keyring::is_at(home))?;
-        let policies = Keyring::open(&home).and_then(|keyring| keyring.policies()).ok()?;
+        let policies = Keyring::policies_at(&home).ok()?;
         let Limit::Mebibytes(most) = policies.limit(Policy::LogLimit) else { return None };
         let is_larger = self.lower.size().ok()? > u64::from(most) * MIB;
         is_larger.then(|| policies.limit(Policy::LogFull))

@@ -15,7 +15,8 @@ use pellucid::protector::{
 use pellucid::{Algorithm, Error};
 use pellucid_keyring::policy::Policy;
 use pellucid_keyring::{
-    Action, CheckFound, DatabaseMemory, Event, Keyring, Pin, Provider, Witness, DEFAULT_CERTIFICATE,
+    Account, Action, CheckFound, DatabaseMemory, Event, Keyring, Pair, Pin, Provider, Role,
+    Witness, DEFAULT_CERTIFICATE,
 };
 use pellucid_tests::container::{dek, FILE_ID};
 use x509_parser::prelude::{FromDer, X509Certificate};
@@ -198,7 +199,7 @@ fn open_file(section: &Doc, parent: &[u8], kind: u8, name: &str, file: &[u8]) ->
     assert_eq!(layout.of("kind", file), [kind]);
     assert_eq!(
         layout.field("kind"),
-        "kind: 1 master key, 2 certificate, 3 database, 4 settings, 5 history, 6 events, 7 pin, 8 retired key, 9 checks, 10 witness, 11 providers"
+        "kind: 1 master key, 2 certificate, 3 database, 4 settings, 5 history, 6 events, 7 pin, 8 retired key, 9 checks, 10 witness, 11 providers, 12 roles"
     );
     let info = section.info("check value");
     let check = hkdf_sha256(parent, b"", &[info.as_bytes()], 16);
@@ -286,6 +287,8 @@ fn keyring_files() {
             Ok(())
         })
         .unwrap();
+    let account = Account { uid: 0x1d1e, name: "notes".into() };
+    keyring.allow(&Pair { role: Role::BacksUp, account, file_id: FILE_ID }).unwrap();
     let id = hex(&FILE_ID);
     let pin_name = hex(&hash(b"/srv/app.db"))[..32].to_owned();
     let retired_name = hex(&RETIRED)[..32].to_owned();
@@ -309,10 +312,10 @@ fn keyring_files() {
             std::fs::read(home.path().join(path)).unwrap()
         })
         .collect();
-    let [service, master, sealed_certificate, database, sealed_pin, retired, checks, sealed_witness, providers, settings, history, events] =
+    let [service, master, sealed_certificate, database, sealed_pin, retired, checks, sealed_witness, providers, roles, settings, history, events] =
         &files[..]
     else {
-        panic!("12 files")
+        panic!("13 files")
     };
     assert_eq!(service.len(), 32);
     let mode = std::fs::metadata(home.path().join("service.key")).unwrap().mode() & 0o7777;
@@ -365,6 +368,17 @@ fn keyring_files() {
         ["p", "/x.so", "pkcs11", &guid, "1"].map(|field| format!(" ={}", hex(field.as_bytes())));
     let content = open_file(&section, &master, 11, "providers", providers);
     assert_eq!(content, format!("provider{}\n", fields.concat()).as_bytes());
+
+    let content = open_file(&section, &master, 12, "roles", roles);
+    let layout = section.from("The roles begin with").table(0).with(&[("l", 5)]);
+    let (version, role) = content.split_first().unwrap();
+    assert_eq!((*version, layout.is_without_gaps()), (1, role.len()));
+    section.says("role: 1 opens the database, 2 has it backed up, 3 the directory of such backups");
+    assert_eq!(layout.of("role", role), [2]);
+    assert_eq!(layout.of("file id of the database", role), FILE_ID);
+    assert_eq!(layout.of("number of the account", role), 0x1d1eu32.to_be_bytes());
+    assert_eq!(layout.of("l, length of the name", role), [5]);
+    assert_eq!(layout.of("name of the account", role), b"notes");
 
     let content = open_file(&section, &master, 9, &pin_name, checks);
     let layout = section.from("What is remembered of checks").table(0).with(&[("p", 8)]);

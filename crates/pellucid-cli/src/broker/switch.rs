@@ -1,0 +1,98 @@
+//! From a keyring that the group reads to a broker, and back.
+
+use std::io::Write;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+use pellucid::shown::Shown;
+use pellucid::{Error, Subject};
+use pellucid_keyring::broker::Broker;
+use pellucid_keyring::Keyring;
+
+use super::locked_out;
+use crate::output::{Failure, Id, Output};
+
+/// The broker answers before anybody has to ask it, and accounts ask it before the keyring is closed to them.
+pub fn enable(home: &Path, socket: &Path, output: &Output) -> Result<(), Failure> {
+    let start =
+        "start it first: `systemctl enable --now pellucid-broker`, or `pellucid broker run`";
+    let served = match socket.is_absolute() {
+        true => Broker::at(socket).answers(),
+        false => Err(Error::misuse(
+            Subject::Option("--socket".into()),
+            "has to be an absolute path: accounts look for it from wherever they are",
+        )),
+    };
+    let served = served.map_err(|error| Failure::new(Id::CannotOpen, error.to_string(), start))?;
+    if served != home {
+        let told = format!("the broker at `{}` answers for `{}`", socket.shown(), served.shown());
+        return Err(Failure::new(Id::AnotherInstance, told, start));
+    }
+    let keyring = Keyring::open(home)?;
+    let roles = keyring.roles()?;
+    let locked_out = locked_out(&keyring, &roles)?;
+    if let Some(first) = locked_out.first() {
+        let told = format!("owners of {} databases would open them no more", locked_out.len());
+        for command in &locked_out {
+            output.warning(format!("the owner of a database does not open it: `{command}`"));
+        }
+        let refusal = Failure::new(Id::OwnerLockedOut, &told, format!("`{first}`; or `--yes`"));
+        output.confirm_or(&format!("{told}. Go on?"), refusal)?;
+    }
+    configure(home, Some(socket), output)?;
+    Keyring::close_to_group(home)?;
+    output.line(format!("{}: root's alone from now on", home.shown()));
+    output.line(format!("who may what: {}, `pellucid broker list`", roles.pairs.len()));
+    output.facts(&serde_json::json!({"socket": crate::output::name(socket), "enabled": true}));
+    Ok(())
+}
+
+/// Accounts read the keyring before they stop asking the broker.
+pub fn disable(home: &Path, output: &Output) -> Result<(), Failure> {
+    if Broker::configured()?.is_none() {
+        return Err(Failure::new(
+            Id::NoInstance,
+            format!("`{}` names no broker", Keyring::config_path().shown()),
+            "there is nothing to give back to the group",
+        ));
+    }
+    let group = Keyring::open_to_group(home)?;
+    configure(home, None, output)?;
+    output.line(format!("{}: read by its group again", home.shown()));
+    output.facts(&serde_json::json!({"socket": null, "enabled": false, "gid": group}));
+    Ok(())
+}
+
+/// Writes the file by which accounts find the instance, whole or not at all. Lines of other meaning stay.
+fn configure(home: &Path, socket: Option<&Path>, output: &Output) -> Result<(), Failure> {
+    let config = Keyring::config_path();
+    let known = std::fs::read_to_string(&config).unwrap_or_default();
+    let is_own = |line: &&str| {
+        let key = line.split('=').next().map(str::trim);
+        !matches!(key, Some("home" | "broker"))
+    };
+    let mut text: String = known.lines().filter(is_own).map(|line| format!("{line}\n")).collect();
+    text += &format!("home = {}\n", home.display());
+    if let Some(socket) = socket {
+        text += &format!("broker = {}\n", socket.display());
+    }
+    let new = config.with_extension("new");
+    let written = (|| {
+        let mut file = std::fs::File::create(&new)?;
+        file.write_all(text.as_bytes())?;
+        file.set_permissions(PermissionsExt::from_mode(0o644))?;
+        file.sync_all()?;
+        std::fs::rename(&new, &config)?;
+        // Before anything is closed to whoever has not read it.
+        std::fs::File::open(config.parent().unwrap_or(home))?.sync_all()
+    })();
+    written.map_err(|error| {
+        Failure::new(
+            Id::ConfigNotWritten,
+            format!("`{}`: {error}", config.shown()),
+            "every account finds the system instance by this file: look at its permissions",
+        )
+    })?;
+    output.line(format!("wrote     {}", config.shown()));
+    Ok(())
+}
