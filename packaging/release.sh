@@ -43,7 +43,8 @@ unset RUSTFLAGS CFLAGS CXXFLAGS
 # most BYTES LIMIT WHAT: a release does not grow unseen
 most() { [ "$1" -le "$2" ] || die "$3 has $1 bytes, and may have $2"; }
 most "$(stat -c %s "$PELLUCID_BIN/pellucid")" 25000000 pellucid
-most "$(stat -c %s "$PELLUCID_BIN/libpellucid.so")" 5000000 libpellucid.so
+# 5.08 MB since it asks plugins (67 KB), opens hybrid wraps (26) and lies over named VFSes (21).
+most "$(stat -c %s "$PELLUCID_BIN/libpellucid.so")" 5250000 libpellucid.so
 for plugin in pkcs11 tpm; do
   most "$(stat -c %s "$PELLUCID_BIN/pellucid-plugin-$plugin")" 4000000 "pellucid-plugin-$plugin"
 done
