@@ -15,7 +15,15 @@ const PAUSE: Duration = Duration::from_millis(2);
 
 /// The lock, given back on drop.
 #[derive(Debug)]
-pub(super) struct Lock(#[allow(dead_code, reason = "closing it gives the lock back")] File);
+pub(super) struct Lock(File);
+
+/// By a call and not by closing: a child that was forked meanwhile has the same open file, and would keep the lock from everybody, itself
+/// included (flock(2)).
+impl Drop for Lock {
+    fn drop(&mut self) {
+        let _ = flock(&self.0, FlockOperation::Unlock);
+    }
+}
 
 impl Lock {
     /// Waits for it.
@@ -73,4 +81,21 @@ fn open(path: &Path) -> std::io::Result<File> {
 fn is_there(path: &Path, file: &File) -> bool {
     let (Ok(named), Ok(held)) = (path.symlink_metadata(), file.metadata()) else { return false };
     (named.dev(), named.ino()) == (held.dev(), held.ino())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What a child has that is forked in the middle of a change: another descriptor of the same open file.
+    #[test]
+    fn a_descriptor_that_a_child_got_keeps_the_lock_from_nobody() {
+        let home = tempfile::tempdir().unwrap();
+        std::fs::create_dir(home.path().join("keyring")).unwrap();
+        let lock = Lock::take(home.path()).unwrap();
+        let inherited = lock.0.try_clone().unwrap();
+        drop(lock);
+        drop(Lock::take(home.path()).unwrap());
+        drop(inherited);
+    }
 }

@@ -38,7 +38,14 @@ pub(crate) fn file(home: &Path) -> SealedFile {
 
 /// One writer at a time. Of the group of a system instance nobody can take it.
 #[derive(Debug)]
-struct Turn(#[allow(dead_code, reason = "closing it gives the lock back")] File);
+struct Turn(File);
+
+/// By a call: a child that was forked meanwhile has the same open file.
+impl Drop for Turn {
+    fn drop(&mut self) {
+        let _ = flock(&self.0, FlockOperation::Unlock);
+    }
+}
 
 impl Turn {
     fn take(home: &Path) -> std::io::Result<Self> {

@@ -72,13 +72,14 @@ pub(super) fn put(home: &Path, mut facts: Map<String, Value>, synced: bool) -> s
     facts.insert("id".into(), hex(&id).into());
     let line = super::line_of(facts);
     for attempt in 0..TRIES[usize::from(synced)] {
-        let Some((path, mut file)) = own(home)? else { continue };
+        let Some((path, file)) = own(home)? else { continue };
         match flock(&file, FlockOperation::NonBlockingLockShared) {
             Err(rustix::io::Errno::WOULDBLOCK) => std::thread::sleep(PAUSE),
             Err(error) => return Err(error.into()),
             // Taken in since it was opened: what is written to it now would be lost.
             Ok(()) if !is_there(&path, &file) => {}
             Ok(()) => {
+                let _held = Held(&file);
                 let (length, mut last) = (file.metadata()?.len(), [b'\n']);
                 if length + LINE_BYTES_MOST as u64 > most() {
                     set_aside(&path)?;
@@ -88,7 +89,7 @@ pub(super) fn put(home: &Path, mut facts: Map<String, Value>, synced: bool) -> s
                     file.read_exact_at(&mut last, length - 1)?;
                 }
                 let begin = if last == *b"\n" { "" } else { "\n" };
-                file.write_all(format!("{begin}{line}\n").as_bytes())?;
+                (&file).write_all(format!("{begin}{line}\n").as_bytes())?;
                 if synced {
                     file.sync_data()?;
                     File::open(path.parent().unwrap_or(home))?.sync_all()?;
@@ -104,6 +105,15 @@ pub(super) fn put(home: &Path, mut facts: Map<String, Value>, synced: bool) -> s
         ErrorKind::TimedOut,
         "another process holds the file of events that wait",
     ))
+}
+
+/// A lock on a file, given back by a call: a child that was forked meanwhile has the same open file.
+struct Held<'a>(&'a File);
+
+impl Drop for Held<'_> {
+    fn drop(&mut self) {
+        let _ = flock(self.0, FlockOperation::Unlock);
+    }
 }
 
 fn most() -> u64 {
@@ -178,7 +188,13 @@ fn is_there(path: &Path, file: &File) -> bool {
 #[derive(Debug)]
 pub(super) struct Taken {
     path: PathBuf,
-    _file: File,
+    file: File,
+}
+
+impl Drop for Taken {
+    fn drop(&mut self) {
+        drop(Held(&self.file));
+    }
 }
 
 impl Taken {
@@ -208,7 +224,7 @@ pub(super) fn take(home: &Path, known: &HashSet<Id>) -> (Vec<Map<String, Value>>
         events.extend(
             lines.into_iter().filter(|facts| id(facts).is_none_or(|id| !known.contains(&id))),
         );
-        taken.push(Taken { path, _file: file });
+        taken.push(Taken { path, file });
     }
     (events, taken)
 }
