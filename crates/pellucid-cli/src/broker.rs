@@ -189,17 +189,28 @@ fn file_id(keyring: &Keyring, database: &Path, output: &Output) -> Result<[u8; 1
     Ok(id)
 }
 
-/// The file ids that may be meant by a path or a file id: what is there now is somebody else's to exchange.
+/// The file ids that are meant by a path or a file id. What the keyring knows of the path comes first, and a link there is not followed:
+/// what lies there now is somebody else's to exchange.
 fn known_ids(keyring: &Keyring, database: &Path) -> Result<Vec<[u8; 16]>, Failure> {
-    let mut ids: Vec<_> = database.to_str().and_then(parse_id).into_iter().collect();
-    ids.extend(sealed(database).ok().map(|found| found.header.file_id));
-    let path = original_path(database);
+    let named = std::path::absolute(database).unwrap_or_else(|_| database.to_owned());
+    let real = named.parent().and_then(|folder| folder.canonicalize().ok());
+    let real = real.zip(named.file_name()).map(|(folder, name)| folder.join(name));
+    let is_it = |path: &Path| path == named || Some(path) == real.as_deref();
+    let mut ids = Vec::new();
     for (entry, memory) in keyring.each_database()? {
         let id = entry.file_name().and_then(|name| parse_id(name.to_str()?));
-        ids.extend(id.filter(|_| memory.is_ok_and(|memory| memory.path == path)));
+        let memory = memory?;
+        ids.extend(id.filter(|_| is_it(&memory.path)));
     }
     for (_, pin) in keyring.each_pin()? {
-        ids.extend(pin.ok().filter(|pin| pin.path == path).map(|pin| pin.file_id));
+        let pin = pin?;
+        ids.extend(Some(pin.file_id).filter(|_| is_it(&pin.path)));
+    }
+    if ids.is_empty() {
+        ids.push(match database.to_str().and_then(parse_id) {
+            Some(id) => id,
+            None => sealed(database)?.header.file_id,
+        });
     }
     Ok(ids)
 }

@@ -54,24 +54,19 @@ fn system(home: &Path, group: &str, output: &Output) -> Result<ExitCode, Failure
         ));
     }
     let config = Keyring::config_path();
-    let wanted = format!("home = {}\n", home.display());
-    let has_broker = Broker::configured()?.is_some();
-    match std::fs::read_to_string(&config) {
-        Ok(found) if has_broker => {
-            return Err(Failure::new(
-                Id::AnotherInstance,
-                format!("`{}` names a broker: {}", config.shown(), found.trim()),
-                "the instance is there, and root's alone; `pellucid broker disable` gives it back to the group first",
-            ))
-        }
-        Ok(found) if found.trim() != wanted.trim() => {
-            return Err(Failure::new(
-                Id::AnotherInstance,
-                format!("`{}` names another instance: {}", config.shown(), found.trim()),
-                "use that instance, or change the file",
-            ))
-        }
-        _ => {}
+    if let Some(broker) = Broker::configured()? {
+        return Err(Failure::new(
+            Id::AnotherInstance,
+            format!("`{}` names a broker, `{}`", config.shown(), broker.shown()),
+            "the instance is there, and root's alone; `pellucid broker disable` gives it back to the group first",
+        ));
+    }
+    if let Some(other) = Keyring::configured().filter(|other| other != home) {
+        return Err(Failure::new(
+            Id::AnotherInstance,
+            format!("`{}` names another instance: `{}`", config.shown(), other.shown()),
+            "use that instance, or change the file",
+        ));
     }
     let id = group_id(group)?;
     Keyring::make_system_directories(home, id.as_raw())?;
@@ -80,14 +75,7 @@ fn system(home: &Path, group: &str, output: &Output) -> Result<ExitCode, Failure
     if !keyring.policies()?.is_set(Policy::StrictPaths) {
         keyring.set_policy(Policy::StrictPaths, Some(Limit::On))?;
     }
-    std::fs::write(&config, wanted).map_err(|error| {
-        Failure::new(
-            Id::ConfigNotWritten,
-            format!("`{}`: {error}", config.shown()),
-            "every account finds the system instance by this file: look at its permissions",
-        )
-    })?;
-    output.line(format!("wrote     {}", config.shown()));
+    crate::config_file::write(home, None, output)?;
     if let Some(own) = Keyring::own().filter(|own| own != home) {
         output.warning(format_args!(
             "root has keys of its own in `{}`: from now on `PELLUCID_HOME` has to name them; `pellucid instance export` \

@@ -11,6 +11,7 @@ mod backup;
 mod broker;
 mod cert;
 mod check;
+mod config_file;
 mod container;
 mod convert;
 mod demo;

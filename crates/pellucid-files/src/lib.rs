@@ -3,6 +3,7 @@
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]
 #![cfg_attr(not(test), deny(clippy::panic, clippy::unreachable))]
 
+pub mod locked;
 pub mod machine_memory;
 pub mod new_file;
 pub mod open_at;

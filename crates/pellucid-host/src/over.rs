@@ -205,7 +205,7 @@ pub fn find(
         return Ok(None);
     }
     if let Some(known) = made.iter().find(|known| known.name() == text) {
-        if known.lower().0 != lower {
+        if known.lower != lower {
             return refuse(format!("another VFS has taken the name `{text}` since it was used first: restart the program"));
         }
         return Ok(Some(known));

@@ -85,6 +85,8 @@ pub(crate) struct Query {
     pub(crate) paths: Vec<PathBuf>,
     pub(crate) file_ids: Vec<[u8; 16]>,
     pub(crate) commitments: Vec<[u8; 32]>,
+    /// Whether the policies are asked for: those of a newer version are an error, and keep nobody else from anything.
+    pub(crate) policies: bool,
     /// The names of a database whose witnesses are asked for.
     pub(crate) witnesses: Option<Vec<PathBuf>>,
 }
@@ -111,11 +113,10 @@ impl Broker {
     /// # Errors
     /// What keeps the file from being read that names it.
     pub fn of(home: &Path) -> Result<Option<Self>> {
-        let Some(socket) = instance::broker()? else { return Ok(None) };
-        let configured = instance::configured_surely()?;
-        let is_it = configured.is_some_and(|configured| instance::is_same(&configured, home));
-        let socket = Some(socket).filter(|_| is_it);
-        Ok(socket.filter(|_| !instance::is_owned(home)).map(|socket| Self { socket }))
+        let found = instance::read()?;
+        let (Some(machines), Some(socket)) = (found.home, found.broker) else { return Ok(None) };
+        let is_asked = instance::is_same(&machines, home) && !instance::is_owned(home);
+        Ok(is_asked.then_some(Self { socket }))
     }
 
     /// The socket of the machine's broker, whoever asks.
@@ -123,7 +124,7 @@ impl Broker {
     /// # Errors
     /// As [`Broker::of`].
     pub fn configured() -> Result<Option<PathBuf>> {
-        instance::broker()
+        instance::read().map(|found| found.broker)
     }
 
     /// The brokers of the instances that the caller uses: its own comes first, and the machine's may lie behind it.
@@ -314,7 +315,11 @@ impl Broker {
             Status::MissingKey => Error::missing_key(Subject::Container, told),
             Status::Unauthentic => Error::unauthentic(Subject::Container, told),
             Status::Refused => Error::misuse(Subject::Key("broker"), told),
-            _ => self.trouble(&told),
+            // It answers, and cannot say.
+            _ => Error::missing_key(
+                Subject::Container,
+                format!("the broker at `{}`: {told}", self.socket.shown()),
+            ),
         }
     }
 
@@ -373,6 +378,7 @@ impl Query {
         bytes.list(&self.paths, path);
         bytes.list(&self.file_ids, |bytes, id| bytes.raw(id));
         bytes.list(&self.commitments, |bytes, commitment| bytes.raw(commitment));
+        bytes.byte(self.policies.into());
         bytes.byte(self.witnesses.is_some().into());
         bytes.list(self.witnesses.as_deref().unwrap_or_default(), path);
         bytes.finish()
@@ -387,6 +393,7 @@ impl Query {
             paths: bytes.list(path)?,
             file_ids: bytes.list(Reader::array)?,
             commitments: bytes.list(Reader::array)?,
+            policies: bytes.byte()? == 1,
             witnesses: {
                 let is_asked = bytes.byte()? == 1;
                 let names = bytes.list(path)?;

@@ -14,6 +14,7 @@ use zeroize::Zeroizing;
 
 use crate::broker::wire::{self, Operation, Status};
 use crate::broker::{Asked, BackupKind, Memory, Peer, Query};
+use crate::policy::Policies;
 use crate::{Account, Action, Event, Keyring, Pin, Role, Roles};
 
 /// More paths, databases or keys than one opening asks about.
@@ -89,6 +90,8 @@ impl Refusal {
 pub struct Order {
     /// The database, as the keyring knows its path.
     pub database: PathBuf,
+    /// The file id that it has to have when it is opened: another file may lie there by now.
+    pub file_id: [u8; 16],
     /// The file of the backup, in the account's directory in the one that the keyring names.
     pub target: PathBuf,
     /// Of which kind.
@@ -117,12 +120,17 @@ fn ordered(home: &Path, peer: &Peer, asked: Asked) -> std::result::Result<Order,
     let may = |id: &[u8; 16]| {
         account.as_ref().is_some_and(|account| roles.has(Role::BacksUp, account, id))
     };
-    // By what the keyring knows of the path, so that no account has another file read.
-    let pairs = roles.pairs.iter().filter(|one| may(&one.file_id)).map(|one| one.file_id);
-    let found = pairs.into_iter().find(|id| {
-        let memory = keyring.recall(&hex(id)).ok().flatten();
-        memory.is_some_and(|memory| memory.path == asked.database)
-    });
+    // By what the keyring knows of the path, so that no account has another file read. Several may have lain there.
+    let mut found: Vec<[u8; 16]> = Vec::new();
+    for pair in roles.pairs.iter().filter(|one| may(&one.file_id)) {
+        let memory = keyring.recall(&hex(&pair.file_id))?;
+        if memory.is_some_and(|memory| memory.path == asked.database) {
+            found.push(pair.file_id);
+        }
+    }
+    let pins = Keyring::pins_at(&[home.to_owned()], std::slice::from_ref(&asked.database))?;
+    let is_pinned = |id: &&[u8; 16]| pins.iter().any(|pin| pin.file_id == **id);
+    let found = found.iter().find(is_pinned).or(found.last()).copied();
     let Some((file_id, account)) = found.zip(account.as_ref()) else {
         let who = account.map_or_else(|| peer.uid.to_string(), |account| account.name);
         let shown = asked.database.shown();
@@ -145,6 +153,7 @@ fn ordered(home: &Path, peer: &Peer, asked: Asked) -> std::result::Result<Order,
     Ok(Order {
         target: place.join(folder_of(account)).join(&asked.name),
         database: asked.database,
+        file_id,
         kind: asked.kind,
         append: asked.append,
     })
@@ -263,9 +272,12 @@ fn recall(
     };
     let retired = |commitment: &[u8; 32]| Keyring::is_retired_at(&homes, commitment);
     let pins = Keyring::pins_at(&homes, &query.paths)?;
-    let policies = keyring.policies()?;
-    let policies =
-        policies.iter().map(|(policy, limit)| (policy.name().to_owned(), limit.to_string()));
+    let policies = match query.policies {
+        true => keyring.policies()?,
+        false => Policies::default(),
+    };
+    let policies = policies.iter();
+    let policies = policies.map(|(policy, limit)| (policy.name().to_owned(), limit.to_string()));
     let mut memory = Memory {
         pins: pins.iter().map(Pin::encode).collect(),
         databases: query.file_ids.iter().map(recalled).collect::<Result<_>>()?,

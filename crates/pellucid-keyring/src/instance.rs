@@ -27,8 +27,11 @@ pub(super) fn locate() -> Result<PathBuf> {
 }
 
 /// The place that [`locate`] would take if nobody else had a hand in it.
-pub(super) fn wanted() -> Option<PathBuf> {
-    choose(variable, rustix::process::geteuid().is_root(), read_configured).ok()
+///
+/// # Errors
+/// As [`read`]; that there is no place.
+pub(super) fn wanted() -> Result<PathBuf> {
+    choose(variable, rustix::process::geteuid().is_root(), read_configured)
 }
 
 /// Opens a file of the keyring, which nobody but root and the caller could have put there; none if it is not there.
@@ -124,38 +127,62 @@ pub(super) fn configured() -> Option<PathBuf> {
     read_configured().ok().flatten()
 }
 
-/// The same for whoever must not take a file that cannot be read now for none. One that others could have written is none.
-pub(super) fn configured_surely() -> Result<Option<PathBuf>> {
-    match read_configured() {
-        Err(Error::Misuse { .. }) => Ok(None),
-        found => found,
-    }
-}
-
-/// Like [`behind`], in the same way.
+/// Like [`behind`], for whoever must not take a file that cannot be read now for none.
 pub(super) fn behind_surely(home: &Path) -> Result<Option<PathBuf>> {
     if variable("PELLUCID_HOME").is_some() || own().as_deref() != Some(home) {
         return Ok(None);
     }
-    Ok(configured_surely()?.filter(|machine| machine != home))
+    Ok(read_configured()?.filter(|machine| machine != home))
 }
 
-/// The same; one that others could have written leads nowhere.
+/// What [`config_path`] says.
+#[derive(Debug, Default)]
+pub(super) struct Configured {
+    /// The system instance: `home = PATH`.
+    pub(super) home: Option<PathBuf>,
+    /// The broker's socket, an absolute path: `broker = PATH`.
+    pub(super) broker: Option<PathBuf>,
+}
+
 fn read_configured() -> Result<Option<PathBuf>> {
-    read_line("home")
+    read().map(|found| found.home)
 }
 
-/// The broker's socket, if the machine has one: `broker = PATH`, an absolute one.
+/// Reads it. None of both where there is no such file.
 ///
 /// # Errors
-/// What keeps the file from being read: whoever cannot look does not know that there is none.
-pub(super) fn broker() -> Result<Option<PathBuf>> {
-    match read_line("broker")? {
-        Some(path) if !path.is_absolute() => Err(Error::misuse(
-            Subject::File(config_path()),
-            format!("`broker = {}` is no absolute path", path.shown()),
+/// [`Error::Misuse`] if others could have written it; what keeps a file that is there from being read: whoever cannot look does not
+/// know that there is none.
+pub(super) fn read() -> Result<Configured> {
+    let path = config_path();
+    let mut text = String::new();
+    let read = trusted::open(&path, Guard::Unchanged)
+        .map(|file| file.take(CONFIG_BYTES_MOST).read_to_string(&mut text));
+    let is_none = |kind: ErrorKind| match kind {
+        ErrorKind::NotFound | ErrorKind::NotADirectory => true,
+        // Where not even that can be seen, an account is shut up in some other way, and has no instance of the machine's.
+        ErrorKind::PermissionDenied => path.symlink_metadata().is_err(),
+        _ => false,
+    };
+    match read {
+        Ok(Ok(_)) => {}
+        Ok(Err(error)) => return Err(Error::io(Subject::File(path), error)),
+        Err(Error::Io { source, .. }) if is_none(source.kind()) => return Ok(Configured::default()),
+        Err(error) => return Err(error),
+    }
+    let line = |wanted: &str| {
+        text.lines().find_map(|line| {
+            let (key, value) = line.split_once('=')?;
+            (key.trim() == wanted).then(|| PathBuf::from(value.trim()))
+        })
+    };
+    let found = Configured { home: line("home"), broker: line("broker") };
+    match &found.broker {
+        Some(broker) if !broker.is_absolute() => Err(Error::misuse(
+            Subject::File(path),
+            format!("`broker = {}` is no absolute path", broker.shown()),
         )),
-        found => Ok(found),
+        _ => Ok(found),
     }
 }
 
@@ -163,30 +190,6 @@ pub(super) fn broker() -> Result<Option<PathBuf>> {
 pub(super) fn is_owned(home: &Path) -> bool {
     let own = rustix::process::geteuid();
     own.is_root() || std::fs::metadata(home).is_ok_and(|found| found.uid() == own.as_raw())
-}
-
-fn read_line(wanted: &str) -> Result<Option<PathBuf>> {
-    let mut text = String::new();
-    let read = trusted::open(&config_path(), Guard::Unchanged)
-        .map(|file| file.take(CONFIG_BYTES_MOST).read_to_string(&mut text));
-    match read {
-        Ok(Ok(_)) => {}
-        Ok(Err(error)) => return Err(Error::io(Subject::File(config_path()), error)),
-        // Whoever runs out of descriptors does not know that there is none.
-        Err(Error::Io { source, .. })
-            if matches!(
-                source.kind(),
-                ErrorKind::NotFound | ErrorKind::NotADirectory | ErrorKind::PermissionDenied
-            ) =>
-        {
-            return Ok(None);
-        }
-        Err(error) => return Err(error),
-    }
-    Ok(text.lines().find_map(|line| {
-        let (key, value) = line.split_once('=')?;
-        (key.trim() == wanted).then(|| PathBuf::from(value.trim()))
-    }))
 }
 
 /// Whether `home` is what [`configured`] says, by whatever path.

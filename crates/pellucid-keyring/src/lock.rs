@@ -2,12 +2,12 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::ErrorKind;
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use pellucid::error::{Error, Result, Subject};
-use rustix::fs::{flock, FlockOperation};
+use pellucid_files::locked::Locked;
 
 /// As long as anybody waits. A change of a keyring takes less than a second, an exchange of a master key a few.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -15,15 +15,7 @@ const PAUSE: Duration = Duration::from_millis(2);
 
 /// The lock, given back on drop.
 #[derive(Debug)]
-pub(super) struct Lock(File);
-
-/// By a call and not by closing: a child that was forked meanwhile has the same open file, and would keep the lock from everybody, itself
-/// included (flock(2)).
-impl Drop for Lock {
-    fn drop(&mut self) {
-        let _ = flock(&self.0, FlockOperation::Unlock);
-    }
-}
+pub(super) struct Lock(#[allow(dead_code, reason = "dropping it gives the lock back")] Locked);
 
 impl Lock {
     /// Waits for it.
@@ -38,19 +30,15 @@ impl Lock {
                 let _ = std::os::unix::fs::fchown(&file, None, Some(group));
                 let _ = file.set_permissions(PermissionsExt::from_mode(0o660));
             }
-            match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+            match Locked::take(file, false).map_err(io)? {
+                Ok(held) if held.is_at(&path) => return Ok(Self(held)),
                 // Another file has taken its name since it was opened: who has this one holds nothing up.
-                Ok(()) if !is_there(&path, &file) => {}
-                Ok(()) => return Ok(Self(file)),
-                Err(rustix::io::Errno::WOULDBLOCK) if begun.elapsed() < PATIENCE => {
-                    std::thread::sleep(PAUSE);
-                }
-                Err(rustix::io::Errno::WOULDBLOCK) => {
+                Ok(_) => {}
+                Err(_) if begun.elapsed() < PATIENCE => std::thread::sleep(PAUSE),
+                Err(_) => {
                     let told = "another process holds it for a minute: `fuser` names it; end that, and do this again";
                     return Err(io(std::io::Error::new(ErrorKind::TimedOut, told)));
                 }
-                Err(rustix::io::Errno::INTR) => {}
-                Err(error) => return Err(io(error.into())),
             }
         }
     }
@@ -76,26 +64,4 @@ fn path(home: &Path) -> PathBuf {
 fn open(path: &Path) -> std::io::Result<File> {
     let mut options = OpenOptions::new();
     options.read(true).write(true).create(true).truncate(false).mode(0o600).open(path)
-}
-
-fn is_there(path: &Path, file: &File) -> bool {
-    let (Ok(named), Ok(held)) = (path.symlink_metadata(), file.metadata()) else { return false };
-    (named.dev(), named.ino()) == (held.dev(), held.ino())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// What a child has that is forked in the middle of a change: another descriptor of the same open file.
-    #[test]
-    fn a_descriptor_that_a_child_got_keeps_the_lock_from_nobody() {
-        let home = tempfile::tempdir().unwrap();
-        std::fs::create_dir(home.path().join("keyring")).unwrap();
-        let lock = Lock::take(home.path()).unwrap();
-        let inherited = lock.0.try_clone().unwrap();
-        drop(lock);
-        drop(Lock::take(home.path()).unwrap());
-        drop(inherited);
-    }
 }

@@ -117,7 +117,8 @@ impl Keyring {
     pub fn policies_at(home: &Path) -> Result<Policies> {
         let Some(broker) = Broker::of(home)? else { return Self::open(home)?.policies() };
         let mut policies = Policies::default();
-        for (name, limit) in broker.recall(&Query::default())?.policies {
+        for (name, limit) in broker.recall(&Query { policies: true, ..Query::default() })?.policies
+        {
             let policy: Policy = name.parse()?;
             policies.set(policy, policy.parse(&limit)?);
         }

@@ -373,8 +373,11 @@ pub fn check_state(header: &Header) -> Result<()> {
 
 /// What the keyring remembers of the database. `None` if there is no place for a keyring.
 fn recall(header: &Header) -> Result<Option<DatabaseMemory>> {
-    let Ok(home) = Keyring::locate() else { return Ok(None) };
-    Keyring::recall_at(&home, &header.file_id).map_err(|error| {
+    let found = Keyring::all_homes().and_then(|homes| match homes.first() {
+        Some(home) => Keyring::recall_at(home, &header.file_id),
+        None => Ok(None),
+    });
+    found.map_err(|error| {
         if is_out_of_files(&error) || Broker::all().map_or(true, |all| !all.is_empty()) {
             return error;
         }

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use pellucid::clock::now_micros;
+use pellucid::hash::hex;
 use pellucid::header::Header;
 use pellucid::lsn::Lsn;
 use pellucid::media::{ChainPlace, Description, Kind, Manifest, MediaVersion, SetHeader};
@@ -139,6 +140,7 @@ pub fn back_up(job: &Job, progress: &mut dyn FnMut(&Progress)) -> Result<Done, J
     // Another process may have encrypted the database since the first look, or changed its
     // protectors. From here on none can.
     let sealed = snapshot.sealed_header()?;
+    assert_meant(job, sealed.as_ref())?;
     if sealed.is_some() != was_sealed {
         return Err(Error::misuse(
             Subject::File(job.database.clone()),
@@ -272,6 +274,19 @@ fn moment_before(job: &Job, database: &Path) -> Result<Option<([u8; 16], Lsn)>, 
     };
     let Some(fork) = fork else { return Ok(None) };
     Ok(log_chain::moment(database)?.map(|first| (fork, first)))
+}
+
+/// Refuses another database than the one that was meant. `header` is that of the file that was opened.
+pub(crate) fn assert_meant(job: &Job, header: Option<&Header>) -> Result<(), Error> {
+    let Some(meant) = job.file_id else { return Ok(()) };
+    let is_it = |header: &Header| header.file_id == meant && !header.is_switched_off();
+    match header.is_some_and(is_it) {
+        true => Ok(()),
+        false => Err(Error::replaced(
+            Subject::File(job.database.clone()),
+            format!("it is not the encrypted database with the file id {} any more", hex(&meant)),
+        )),
+    }
 }
 
 fn no_place(targets: &Targets, position: u32) -> Error {

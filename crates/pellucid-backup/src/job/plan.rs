@@ -19,6 +19,8 @@ const DAY_SECONDS: u64 = 86_400;
 pub struct Job {
     /// The database.
     pub database: PathBuf,
+    /// The file id that the database has to have, encrypted, when it is opened; `None` for whatever lies there.
+    pub file_id: Option<[u8; 16]>,
     /// The database's name; `None` for that of its file, without the extension.
     pub database_name: Option<String>,
     /// The user who makes it; `None` for the one in the environment.
@@ -114,6 +116,7 @@ impl Job {
     pub fn new(database: PathBuf, files: Files) -> Self {
         Self {
             database,
+            file_id: None,
             database_name: None,
             user: None,
             server: ServerFacts::default(),

@@ -38,6 +38,9 @@ pub struct BackupArgs {
     /// Database to back up; programs go on using it
     #[arg(value_name = "DB")]
     database: PathBuf,
+    /// File id that the encrypted database has to have when it is opened: for the broker
+    #[arg(long, hide = true, value_name = "ID", value_parser = file_id)]
+    file_id: Option<[u8; 16]>,
     /// Files to write, one for each stripe. `{db}` stands for the database's name, `{path}` for its whole path with `-` in
     /// the place of `/`, `{utc}` for the time. `-` is standard output; the facts then go to standard error. NUL discards the backup
     #[arg(long, required = true, num_args = 1.., value_name = "FILE")]
@@ -271,6 +274,7 @@ fn job(args: &BackupArgs, output: &Output) -> Result<Job, Failure> {
         compression,
         level,
         differential,
+        file_id: args.file_id,
         log: args.log.then_some(LogJob {
             no_truncate: args.no_truncate,
             leave: if args.no_recovery { Standing::Restoring } else { Standing::Online },
@@ -289,6 +293,10 @@ fn job(args: &BackupArgs, output: &Output) -> Result<Job, Failure> {
         timeout: Duration::from_secs(args.timeout),
         ..job
     })
+}
+
+fn file_id(text: &str) -> Result<[u8; 16], String> {
+    pellucid_vfs::pins::parse_id(text).ok_or_else(|| "has 32 hexadecimal digits".to_owned())
 }
 
 fn retention(args: &BackupArgs) -> Retention {

@@ -14,6 +14,7 @@ use std::time::{Duration, Instant};
 
 use nix::sys::socket::getsockopt;
 use nix::sys::socket::sockopt::PeerCredentials;
+use pellucid::hash::hex;
 use pellucid::shown::Shown;
 use pellucid_keyring::broker::{BackupKind, Peer, QUESTION_BYTES_MOST, QUESTION_HEAD_BYTES};
 use pellucid_keyring::broker_service::{refuse_for_now, Answer, Order};
@@ -29,7 +30,7 @@ const MOST_OF_STRANGER: usize = 8;
 const MOST_OF_STRANGERS: usize = 32;
 /// Of all that have one.
 const MOST: usize = 256;
-/// What a connection has for its whole question, and for taking the answer.
+/// What a connection has for its whole question, and for taking each part of the answer.
 const PATIENCE: Duration = Duration::from_secs(2);
 /// How old the list of accounts with roles may be.
 const ROLES_FOR: Duration = Duration::from_secs(1);
@@ -242,9 +243,18 @@ fn made(order: &Order, gid: u32) -> Result<String, String> {
             Err(error) if error.kind() != ErrorKind::AlreadyExists => return Err(io(error)),
             _ => pellucid_files::trusted::check(folder).map_err(|error| error.to_string())?,
         }
+        // Whatever umask the service has.
+        std::fs::set_permissions(folder, PermissionsExt::from_mode(0o755)).map_err(io)?;
     }
-    let mut command = Command::new(std::env::current_exe().map_err(io)?);
-    command.arg("backup").arg(&order.database).arg("--to").arg(&order.target);
+    // The program that runs, also where an update has put another one in its place.
+    let mut command = Command::new("/proc/self/exe");
+    command
+        .arg("backup")
+        .arg("--file-id")
+        .arg(hex(&order.file_id))
+        .arg(&order.database)
+        .arg("--to")
+        .arg(&order.target);
     command.args(match order.kind {
         BackupKind::Full => None,
         BackupKind::Differential => Some("--differential"),

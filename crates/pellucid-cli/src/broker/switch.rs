@@ -1,7 +1,5 @@
 //! From a keyring that the group reads to a broker, and back.
 
-use std::io::Write;
-use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use pellucid::shown::Shown;
@@ -10,6 +8,7 @@ use pellucid_keyring::broker::Broker;
 use pellucid_keyring::Keyring;
 
 use super::locked_out;
+use crate::config_file;
 use crate::output::{Failure, Id, Output};
 
 /// The broker answers before anybody has to ask it, and accounts ask it before the keyring is closed to them.
@@ -39,7 +38,7 @@ pub fn enable(home: &Path, socket: &Path, output: &Output) -> Result<(), Failure
         let refusal = Failure::new(Id::OwnerLockedOut, &told, format!("`{first}`; or `--yes`"));
         output.confirm_or(&format!("{told}. Go on?"), refusal)?;
     }
-    configure(home, Some(socket), output)?;
+    config_file::write(home, Some(socket), output)?;
     Keyring::close_to_group(home)?;
     output.line(format!("{}: root's alone from now on", home.shown()));
     output.line(format!("who may what: {}, `pellucid broker list`", roles.pairs.len()));
@@ -57,42 +56,8 @@ pub fn disable(home: &Path, output: &Output) -> Result<(), Failure> {
         ));
     }
     let group = Keyring::open_to_group(home)?;
-    configure(home, None, output)?;
+    config_file::write(home, None, output)?;
     output.line(format!("{}: read by its group again", home.shown()));
     output.facts(&serde_json::json!({"socket": null, "enabled": false, "gid": group}));
-    Ok(())
-}
-
-/// Writes the file by which accounts find the instance, whole or not at all. Lines of other meaning stay.
-fn configure(home: &Path, socket: Option<&Path>, output: &Output) -> Result<(), Failure> {
-    let config = Keyring::config_path();
-    let known = std::fs::read_to_string(&config).unwrap_or_default();
-    let is_own = |line: &&str| {
-        let key = line.split('=').next().map(str::trim);
-        !matches!(key, Some("home" | "broker"))
-    };
-    let mut text: String = known.lines().filter(is_own).map(|line| format!("{line}\n")).collect();
-    text += &format!("home = {}\n", home.display());
-    if let Some(socket) = socket {
-        text += &format!("broker = {}\n", socket.display());
-    }
-    let new = config.with_extension("new");
-    let written = (|| {
-        let mut file = std::fs::File::create(&new)?;
-        file.write_all(text.as_bytes())?;
-        file.set_permissions(PermissionsExt::from_mode(0o644))?;
-        file.sync_all()?;
-        std::fs::rename(&new, &config)?;
-        // Before anything is closed to whoever has not read it.
-        std::fs::File::open(config.parent().unwrap_or(home))?.sync_all()
-    })();
-    written.map_err(|error| {
-        Failure::new(
-            Id::ConfigNotWritten,
-            format!("`{}`: {error}", config.shown()),
-            "every account finds the system instance by this file: look at its permissions",
-        )
-    })?;
-    output.line(format!("wrote     {}", config.shown()));
     Ok(())
 }

@@ -14,17 +14,12 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
+use crate::services::id;
 use crate::support::{edit_headers, extension, header, said, Place, Said, PELLUCID};
 
 /// Accounts that each Debian system has. The first one is of the group that read the keyring before.
 const ACCOUNTS: [&str; 3] = ["daemon", "games", "nobody"];
 const GROUP: &str = "daemon";
-
-fn id(kind: &str, name: &str) -> u32 {
-    let file = std::fs::read_to_string(format!("/etc/{kind}")).unwrap();
-    let line = file.lines().find(|line| line.split(':').next() == Some(name)).unwrap();
-    line.split(':').nth(2).unwrap().parse().unwrap()
-}
 
 struct Machine {
     place: Place,
@@ -86,9 +81,14 @@ impl Machine {
     }
 
     fn command_of_root(&self, words: &str) -> Command {
-        let mut command = self.place.command(PELLUCID);
-        command.env_remove("PELLUCID_HOME").env("PELLUCID_CONFIG", self.place.path("conf"));
+        let mut command = self.by_root(PELLUCID);
         command.args(words.split(' '));
+        command
+    }
+
+    fn by_root(&self, program: &str) -> Command {
+        let mut command = self.place.command(program);
+        command.env_remove("PELLUCID_HOME").env("PELLUCID_CONFIG", self.place.path("conf"));
         command
     }
 
@@ -98,12 +98,19 @@ impl Machine {
 
     /// Starts the broker, and waits until it answers.
     fn start(&mut self) {
-        let mut command = self.command_of_root(&format!("broker run --socket {}", self.socket()));
-        let mut broker = command.stdout(Stdio::piped()).spawn().unwrap();
+        let mut broker = self.spawned();
         let mut line = [0; 7];
         broker.stdout.as_mut().unwrap().read_exact(&mut line).unwrap();
         assert_eq!(&line, b"answers");
         self.broker = Some(broker);
+    }
+
+    /// A broker as its unit starts one, with `UMask=0077`.
+    fn spawned(&self) -> Child {
+        let mut command = self.by_root("/bin/sh");
+        command.args(["-c", "umask 077; exec \"$0\" broker run --socket \"$1\"", PELLUCID]);
+        command.arg(self.socket());
+        command.stdout(Stdio::piped()).spawn().unwrap()
     }
 
     fn kill(&mut self) {
@@ -183,8 +190,12 @@ fn an_account_opens_what_it_may_and_nothing_else() {
     assert_ne!(machine.reads("games", "mine.db").code, 0);
     std::fs::rename(machine.place.path("games.db"), machine.place.path("aside.db")).unwrap();
     machine.place.plain("games.db");
-    // Out again, from the next opening on.
+    // Out again, from the next opening on: also where a link to another database of the account's lies in the way.
+    std::fs::remove_file(machine.place.path("games.db")).unwrap();
+    std::os::unix::fs::symlink("nobody.db", machine.place.path("games.db")).unwrap();
     machine.root("broker deny nobody games.db").succeeded();
+    assert_eq!(machine.reads("nobody", "nobody.db").succeeded().trim(), "200");
+    std::fs::remove_file(machine.place.path("games.db")).unwrap();
     std::fs::rename(machine.place.path("aside.db"), machine.place.path("games.db")).unwrap();
     assert_ne!(machine.reads("nobody", "games.db").code, 0);
     assert_eq!(machine.reads("games", "games.db").succeeded().trim(), "200");
@@ -238,8 +249,11 @@ fn killed_and_started_again_under_load_no_opening_fails_and_the_log_has_each() {
                     one.kill().unwrap();
                     one.wait().unwrap();
                 }
-                let words = format!("--quiet broker run --socket {}", machine.socket());
-                broker = Some(machine.command_of_root(&words).spawn().unwrap());
+                // The next one is killed once it answers, however long a start takes here.
+                let mut next = machine.spawned();
+                let mut line = [0; 7];
+                next.stdout.as_mut().unwrap().read_exact(&mut line).unwrap();
+                broker = Some(next);
                 kills += 1;
             }
             (kills, broker)
@@ -359,6 +373,20 @@ fn an_account_has_backups_made_of_what_it_cannot_read() {
     assert_eq!((found.uid(), found.gid(), found.mode() & 0o777), (0, id("group", GROUP), 0o640));
     assert_eq!(sets.join("nobody").metadata().unwrap().mode() & 0o777, 0o755);
     assert_eq!(std::fs::read_dir(&sets).unwrap().count(), 1);
+    // Neither another database that came to the path, nor a plain one that root has accepted there.
+    std::fs::rename(machine.place.path("games.db"), machine.place.path("aside.db")).unwrap();
+    std::fs::copy(machine.place.path("daemon.db"), machine.place.path("games.db")).unwrap();
+    machine.root("--yes accept games.db").succeeded();
+    let told = backs_up("--to other.bak");
+    assert!(told.code != 0 && told.stderr.contains("it is not the encrypted database"), "{told:?}");
+    std::fs::remove_file(machine.place.path("games.db")).unwrap();
+    machine.place.plain("games.db");
+    machine.root("--yes accept games.db").succeeded();
+    let told = backs_up("--to plain.bak");
+    assert!(told.code != 0 && told.stderr.contains("it is not the encrypted database"), "{told:?}");
+    std::fs::rename(machine.place.path("aside.db"), machine.place.path("games.db")).unwrap();
+    machine.root("--yes accept games.db").succeeded();
+    assert_eq!(std::fs::read_dir(sets.join("nobody")).unwrap().count(), 1);
     // Another account that backs up has media of its own.
     let before = std::fs::read(sets.join("nobody/games.bak")).unwrap();
     machine.root("broker allow --backup daemon daemon.db").succeeded();
@@ -377,7 +405,8 @@ fn an_account_has_backups_made_of_what_it_cannot_read() {
     let told: Value = serde_json::from_str(&machine.root("--json events").succeeded()).unwrap();
     let events = told["events"].as_array().unwrap().iter();
     let by_nobody = events.filter(|one| one["action"] == "backed up" && one["by_broker"] == true);
-    assert_eq!(by_nobody.filter(|one| one["uid"] == id("passwd", "nobody")).count(), 3);
+    // Each request is recorded before it is served: the three, and the two that found another file.
+    assert_eq!(by_nobody.filter(|one| one["uid"] == id("passwd", "nobody")).count(), 5);
 }
 
 /// One account holds as many connections as it gets, says nothing, says too much, and asks what is no question.
@@ -449,6 +478,14 @@ fn without_the_broker_nothing_is_plain_and_nothing_opens() {
             let told = said(command.env("HOME", home));
             assert!(told.code != 0 && !told.stdout.contains("200"), "{most}: {told:?}");
         }
+    }
+    // And whatever mode the file has by which the broker is found.
+    for mode in [0o600, 0o666] {
+        let conf = machine.place.path("conf");
+        std::fs::set_permissions(&conf, PermissionsExt::from_mode(mode)).unwrap();
+        let told = machine.reads("games", "games.db");
+        assert!(told.code != 0 && !told.stdout.contains("200"), "{mode:o}: {told:?}");
+        std::fs::set_permissions(&conf, PermissionsExt::from_mode(0o644)).unwrap();
     }
     // Another database of the instance is no more welcome there.
     std::fs::copy(machine.place.path("nobody.db"), machine.place.path("games.db")).unwrap();

@@ -18,7 +18,7 @@ const NOBODY: u32 = 65534;
 /// Less than the 30 s that a start waits for at most; it needs a second.
 const BEGUN_UNSEEN: Duration = Duration::from_secs(25);
 
-fn id(kind: &str, name: &str) -> u32 {
+pub fn id(kind: &str, name: &str) -> u32 {
     let file = std::fs::read_to_string(format!("/etc/{kind}")).unwrap();
     let line = file.lines().find(|line| line.split(':').next() == Some(name)).unwrap();
     line.split(':').nth(2).unwrap().parse().unwrap()

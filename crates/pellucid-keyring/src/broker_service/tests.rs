@@ -11,6 +11,7 @@ use pellucid::secret::Dek;
 use super::*;
 use crate::broker::wire::Reader;
 use crate::broker::MAGIC;
+use crate::policy::{Limit, Policy};
 use crate::{DatabaseMemory, Pair, Witness};
 
 const ID: [u8; 16] = [7; 16];
@@ -145,8 +146,10 @@ fn what_is_remembered_goes_to_everybody_who_opens_something_there() {
         paths: vec![path, "/srv/other.db".into()],
         file_ids: vec![[1; 16], ID],
         commitments: vec![[3; 32], [4; 32]],
+        policies: true,
         witnesses: Some(Vec::new()),
     };
+    keyring.set_policy(Policy::StrictPaths, Some(Limit::On)).unwrap();
     let question = query.encode();
     let (status, answer) = asked(home, &peer(), Operation::Recall, &question);
     assert_eq!(status, Status::Done);
@@ -154,6 +157,7 @@ fn what_is_remembered_goes_to_everybody_who_opens_something_there() {
     assert_eq!((found.pins, found.retired), (vec![pin.encode()], vec![true, false]));
     assert_eq!(found.databases, [Vec::new(), memory.encode()]);
     assert_eq!(found.home, home);
+    assert_eq!(found.policies, [("strict-paths".to_owned(), "on".to_owned())]);
     // An answer that leaves something out is none.
     for end in 0..answer.len() {
         assert!(Memory::decode(&answer[..end], &query).is_none(), "{end}");

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use pellucid::error::{Error, Result, Subject};
 use pellucid::secret::Secret32;
-use rustix::fs::{flock, FlockOperation};
+use pellucid_files::locked::Locked;
 use serde_json::{Map, Value};
 
 use super::chain::{self, EventLog, Head, LogBreak, Memory, Wrong};
@@ -38,32 +38,25 @@ pub(crate) fn file(home: &Path) -> SealedFile {
 
 /// One writer at a time. Of the group of a system instance nobody can take it.
 #[derive(Debug)]
-struct Turn(File);
-
-/// By a call: a child that was forked meanwhile has the same open file.
-impl Drop for Turn {
-    fn drop(&mut self) {
-        let _ = flock(&self.0, FlockOperation::Unlock);
-    }
-}
+struct Turn(#[allow(dead_code, reason = "dropping it gives the lock back")] Locked);
 
 impl Turn {
     fn take(home: &Path) -> std::io::Result<Self> {
         let path = home.join("keyring/events.lock");
         let mut options = OpenOptions::new();
-        let file = options.write(true).create(true).truncate(false).mode(0o600).open(path)?;
+        let mut file = options.write(true).create(true).truncate(false).mode(0o600).open(path)?;
         let begun = Instant::now();
         loop {
-            match flock(&file, FlockOperation::NonBlockingLockExclusive) {
-                Ok(()) => return Ok(Self(file)),
-                Err(rustix::io::Errno::WOULDBLOCK) if begun.elapsed() < PATIENCE => {
+            match Locked::take(file, false)? {
+                Ok(held) => return Ok(Self(held)),
+                Err(back) if begun.elapsed() < PATIENCE => {
                     std::thread::sleep(Duration::from_millis(1));
+                    file = back;
                 }
-                Err(rustix::io::Errno::WOULDBLOCK) => {
+                Err(_) => {
                     let told = "another process holds `keyring/events.lock`";
                     return Err(std::io::Error::new(ErrorKind::TimedOut, told));
                 }
-                Err(error) => return Err(error.into()),
             }
         }
     }

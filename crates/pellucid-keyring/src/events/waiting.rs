@@ -15,7 +15,8 @@ use pellucid::clock::now_micros;
 use pellucid::error::Error;
 use pellucid::hash::hex;
 use pellucid::secret::fill_random;
-use rustix::fs::{flock, FlockOperation, OFlags};
+use pellucid_files::locked::Locked;
+use rustix::fs::OFlags;
 use serde_json::{Map, Value};
 
 use crate::instance;
@@ -73,13 +74,12 @@ pub(super) fn put(home: &Path, mut facts: Map<String, Value>, synced: bool) -> s
     let line = super::line_of(facts);
     for attempt in 0..TRIES[usize::from(synced)] {
         let Some((path, file)) = own(home)? else { continue };
-        match flock(&file, FlockOperation::NonBlockingLockShared) {
-            Err(rustix::io::Errno::WOULDBLOCK) => std::thread::sleep(PAUSE),
-            Err(error) => return Err(error.into()),
+        match Locked::take(file, true)? {
+            Err(_) => std::thread::sleep(PAUSE),
             // Taken in since it was opened: what is written to it now would be lost.
-            Ok(()) if !is_there(&path, &file) => {}
-            Ok(()) => {
-                let _held = Held(&file);
+            Ok(held) if !held.is_at(&path) => {}
+            Ok(held) => {
+                let mut file = held.file();
                 let (length, mut last) = (file.metadata()?.len(), [b'\n']);
                 if length + LINE_BYTES_MOST as u64 > most() {
                     set_aside(&path)?;
@@ -89,7 +89,7 @@ pub(super) fn put(home: &Path, mut facts: Map<String, Value>, synced: bool) -> s
                     file.read_exact_at(&mut last, length - 1)?;
                 }
                 let begin = if last == *b"\n" { "" } else { "\n" };
-                (&file).write_all(format!("{begin}{line}\n").as_bytes())?;
+                file.write_all(format!("{begin}{line}\n").as_bytes())?;
                 if synced {
                     file.sync_data()?;
                     File::open(path.parent().unwrap_or(home))?.sync_all()?;
@@ -105,15 +105,6 @@ pub(super) fn put(home: &Path, mut facts: Map<String, Value>, synced: bool) -> s
         ErrorKind::TimedOut,
         "another process holds the file of events that wait",
     ))
-}
-
-/// A lock on a file, given back by a call: a child that was forked meanwhile has the same open file.
-struct Held<'a>(&'a File);
-
-impl Drop for Held<'_> {
-    fn drop(&mut self) {
-        let _ = flock(self.0, FlockOperation::Unlock);
-    }
 }
 
 fn most() -> u64 {
@@ -179,22 +170,12 @@ fn is_ours(file: &File, uid: u32) -> bool {
     file.metadata().is_ok_and(|meta| meta.is_file() && meta.uid() == uid && meta.nlink() <= 1)
 }
 
-fn is_there(path: &Path, file: &File) -> bool {
-    let (Ok(named), Ok(held)) = (path.symlink_metadata(), file.metadata()) else { return false };
-    (named.dev(), named.ino()) == (held.dev(), held.ino())
-}
-
 /// A file of events that is being taken in: nobody adds to it as long as this lives.
 #[derive(Debug)]
 pub(super) struct Taken {
     path: PathBuf,
-    file: File,
-}
-
-impl Drop for Taken {
-    fn drop(&mut self) {
-        drop(Held(&self.file));
-    }
+    #[allow(dead_code, reason = "dropping it gives the lock back")]
+    file: Locked,
 }
 
 impl Taken {
@@ -214,13 +195,12 @@ pub(super) fn take(home: &Path, known: &HashSet<Id>) -> (Vec<Map<String, Value>>
         if bytes > FILE_BYTES_MOST {
             break;
         }
-        if flock(&file, FlockOperation::NonBlockingLockExclusive).is_err()
-            || !is_there(&path, &file)
-        {
+        let Ok(Ok(file)) = Locked::take(file, false) else { continue };
+        if !file.is_at(&path) {
             continue;
         }
-        let Some(lines) = read(&file, uid) else { continue };
-        bytes += file.metadata().map_or(0, |metadata| metadata.len());
+        let Some(lines) = read(file.file(), uid) else { continue };
+        bytes += file.file().metadata().map_or(0, |metadata| metadata.len());
         events.extend(
             lines.into_iter().filter(|facts| id(facts).is_none_or(|id| !known.contains(&id))),
         );

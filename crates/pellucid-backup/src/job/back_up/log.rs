@@ -109,6 +109,7 @@ pub fn open_log(job: &Job) -> Result<(KeptLog, u64), JobError> {
     let database = pellucid_files::paths::resolved(&job.database)?;
     let begun = now_micros();
     let kept = KeptLog::open(&database, job.timeout)?;
+    super::assert_meant(job, Some(kept.header()))?;
     match kept.state().has_base {
         true => Ok((kept, begun)),
         false => Err(Error::message(message::NO_CURRENT_BACKUP, "").into()),
