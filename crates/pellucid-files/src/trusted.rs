@@ -11,6 +11,7 @@ use std::marker::PhantomData;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 use std::sync::OnceLock;
 
 use crate::open_at::open_at;
@@ -48,7 +49,7 @@ pub fn open(path: &Path, guard: Guard<'_>) -> Result<File> {
 /// # Errors
 /// [`Error::Misuse`] if somebody other than root and the caller could exchange it, or write to it.
 pub fn check(path: &Path) -> Result<()> {
-    match Walk::new().end_of(path).and_then(|end| end.check()) {
+    match Walk::new().end_of(path, Last::Directory).and_then(|end| end.check()) {
         // Whoever uses it cannot get there either, and is told.
         Ok(()) | Err(Stop::Io(Errno::NOENT | Errno::ACCESS | Errno::NOTDIR | Errno::LOOP)) => {
             Ok(())
@@ -81,8 +82,10 @@ pub fn check_extension(extension: &Path) -> Result<()> {
     Ok(())
 }
 
-/// One moment, in which a directory that was looked at counts as looked at: later walks of this thread go on from its
-/// descriptor. An opening of a database walks to the same directory six times. Ends with the value.
+/// One moment, in which a few directories that were looked at count as looked at: later walks of this thread go on from their
+/// descriptors. An opening of a database walks to the same directory six times. Ends with the value.
+///
+/// [`Moment::number`] tells those apart who keep what they have read in one.
 #[derive(Debug)]
 pub struct Moment(PhantomData<*const ()>);
 
@@ -91,10 +94,15 @@ pub struct Moment(PhantomData<*const ()>);
 struct Known {
     /// Moments within each other.
     depth: u32,
+    /// Of the outermost of them, in this thread.
+    number: u64,
     caller: Option<(u32, Vec<u32>)>,
-    /// A directory that no symbolic link led to.
-    directory: Option<(PathBuf, OwnedFd)>,
+    /// Directories that no symbolic link led to.
+    directories: Vec<(PathBuf, Rc<OwnedFd>)>,
 }
+
+/// The instance's, its keyring's, and that of the files in it which an opening reads.
+const DIRECTORIES_MOST: usize = 4;
 
 thread_local! {
     static KNOWN: RefCell<Known> = RefCell::default();
@@ -103,8 +111,21 @@ thread_local! {
 impl Moment {
     /// Begins one.
     pub fn begin() -> Self {
-        let _ = KNOWN.try_with(|known| known.borrow_mut().depth += 1);
+        let _ = KNOWN.try_with(|known| {
+            let mut known = known.borrow_mut();
+            known.number += u64::from(known.depth == 0);
+            known.depth += 1;
+        });
         Self(PhantomData)
+    }
+
+    /// The number of this thread's moment, which no other moment of the thread has; none outside of one.
+    pub fn number() -> Option<u64> {
+        let number = |known: &RefCell<Known>| {
+            let known = known.borrow();
+            (known.depth > 0).then_some(known.number)
+        };
+        KNOWN.try_with(number).ok().flatten()
     }
 }
 
@@ -114,7 +135,7 @@ impl Drop for Moment {
             let mut known = known.borrow_mut();
             known.depth = known.depth.saturating_sub(1);
             if known.depth == 0 {
-                *known = Known::default();
+                *known = Known { number: known.number, ..Known::default() };
             }
         });
     }
@@ -157,14 +178,21 @@ impl From<Errno> for Stop {
 
 type Walked<T> = std::result::Result<T, Stop>;
 
+/// What the last name of a path is taken for first: it costs a call to find that it is the other.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Last {
+    Directory,
+    File,
+}
+
 /// Where a path ends.
 struct End<'a> {
     walk: &'a Walk,
-    /// The directory that it lies in, with its name there; none for a directory.
-    entry: Option<(OwnedFd, OsString)>,
+    /// The directory that it lies in, with its name there and what was found; none for a directory.
+    entry: Option<(Rc<OwnedFd>, OsString, Stat)>,
     /// As a descriptor of this process, by way of `/proc`: somebody gave it, no name led to it.
     is_descriptor: bool,
-    found: OwnedFd,
+    found: Rc<OwnedFd>,
     /// For people.
     shown: PathBuf,
 }
@@ -200,64 +228,72 @@ impl Walk {
     }
 
     /// Where a walk to `path` begins: the directory, its path, and the names that are left.
-    fn begin(&self, path: &Path) -> Walked<(OwnedFd, PathBuf, VecDeque<OsString>)> {
+    fn begin(&self, path: &Path) -> Walked<(Rc<OwnedFd>, PathBuf, VecDeque<OsString>)> {
         let near = KNOWN.try_with(|known| {
             let known = known.borrow();
-            let (directory, descriptor) = known.directory.as_ref()?;
+            let on_the_way = known.directories.iter().filter(|(one, _)| path.starts_with(one));
+            let (directory, descriptor) =
+                on_the_way.max_by_key(|(one, _)| one.as_os_str().len())?;
             let rest = path.strip_prefix(directory).ok()?;
-            Some((
-                descriptor.try_clone().ok()?,
-                directory.clone(),
-                names(rest.as_os_str()).collect(),
-            ))
+            Some((descriptor.clone(), directory.clone(), names(rest.as_os_str()).collect()))
         });
         match near {
             Ok(Some(near)) if !self.is_of_root => return Ok(near),
             _ => {}
         }
-        let root = self.enter(CWD, OsStr::new("/"), Path::new("/"))?;
+        let root = Rc::new(self.enter(CWD, OsStr::new("/"), Path::new("/"))?);
         Ok((root, PathBuf::from("/"), names(path.as_os_str()).collect()))
     }
 
     /// Keeps the directory at `path` for the rest of the moment.
-    fn keep(&self, path: &Path, directory: &OwnedFd) {
+    fn keep(&self, path: &Path, directory: &Rc<OwnedFd>) {
         if self.is_of_root {
             return;
         }
         let _ = KNOWN.try_with(|known| {
             let mut known = known.borrow_mut();
-            if known.depth > 0 && known.directory.is_none() {
-                known.directory = directory.try_clone().ok().map(|own| (path.to_owned(), own));
+            let is_new = known.directories.iter().all(|(one, _)| one != path);
+            if known.depth > 0 && is_new && known.directories.len() < DIRECTORIES_MOST {
+                known.directories.push((path.to_owned(), directory.clone()));
             }
         });
     }
 
-    fn end_of(&self, path: &Path) -> Walked<End<'_>> {
+    fn end_of(&self, path: &Path, last: Last) -> Walked<End<'_>> {
         let whole = std::path::absolute(path).map_err(|_| Errno::NOENT)?;
         let (mut directory, mut shown, mut rest) = self.begin(&whole)?;
         let is_straight = !rest.iter().any(|name| name == "..");
         let mut links = 0;
         while let Some(name) = rest.pop_front() {
             let here = shown.join(&name);
-            match self.enter(&directory, &name, &here) {
-                Ok(inner) => {
-                    directory = inner;
-                    shown = match name == ".." {
-                        true => shown.parent().map(Path::to_owned).unwrap_or(shown),
-                        false => here,
-                    };
-                    continue;
-                }
-                Err(Stop::Io(Errno::NOTDIR | Errno::LOOP)) => {}
-                Err(stop) => return Err(stop),
+            let look = || -> Walked<(OwnedFd, Stat)> {
+                let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+                let found = open_at(&directory, &name, flags, Mode::empty())?;
+                let stat = fstat(&found)?;
+                Ok((found, stat))
+            };
+            let mut looked = None;
+            if last == Last::File && rest.is_empty() {
+                let is_directory = |(_, stat): &(OwnedFd, Stat)| {
+                    FileType::from_raw_mode(stat.st_mode) == FileType::Directory
+                };
+                looked = Some(look()?).filter(|looked| !is_directory(looked));
             }
-            let found = open_at(
-                &directory,
-                &name,
-                OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC,
-                Mode::empty(),
-            )?;
-            let stat = fstat(&found)?;
+            if looked.is_none() {
+                match self.enter(&directory, &name, &here) {
+                    Ok(inner) => {
+                        directory = Rc::new(inner);
+                        shown = match name == ".." {
+                            true => shown.parent().map(Path::to_owned).unwrap_or(shown),
+                            false => here,
+                        };
+                        continue;
+                    }
+                    Err(Stop::Io(Errno::NOTDIR | Errno::LOOP)) => {}
+                    Err(stop) => return Err(stop),
+                }
+            }
+            let (found, stat) = looked.map_or_else(look, Ok)?;
             if FileType::from_raw_mode(stat.st_mode) != FileType::Symlink {
                 if !rest.is_empty() {
                     return Err(Stop::Io(Errno::NOTDIR));
@@ -265,7 +301,8 @@ impl Walk {
                 if links == 0 && is_straight {
                     self.keep(&shown, &directory);
                 }
-                let entry = Some((directory, name));
+                let entry = Some((directory, name, stat));
+                let found = Rc::new(found);
                 return Ok(End { walk: self, entry, is_descriptor: false, found, shown: here });
             }
             self.check_owner(&stat, &here)?;
@@ -278,24 +315,25 @@ impl Walk {
             if is_of_proc(&directory)? && leads_by_itself(&target) {
                 let flags = OFlags::PATH | OFlags::CLOEXEC;
                 let found = open_at(&directory, &name, flags, Mode::empty())?;
-                if FileType::from_raw_mode(fstat(&found)?.st_mode) == FileType::Directory {
+                let stat = fstat(&found)?;
+                if FileType::from_raw_mode(stat.st_mode) == FileType::Directory {
                     self.check_directory(&found, &here)?;
-                    (directory, shown) = (found, here);
+                    (directory, shown) = (Rc::new(found), here);
                     continue;
                 }
                 return match rest.is_empty() {
                     true => Ok(End {
                         walk: self,
-                        entry: Some((directory, name)),
+                        entry: Some((directory, name, stat)),
                         is_descriptor: true,
-                        found,
+                        found: Rc::new(found),
                         shown: here,
                     }),
                     false => Err(Stop::Io(Errno::NOTDIR)),
                 };
             }
             if target.first() == Some(&b'/') {
-                directory = self.enter(CWD, OsStr::new("/"), Path::new("/"))?;
+                directory = Rc::new(self.enter(CWD, OsStr::new("/"), Path::new("/"))?);
                 shown = PathBuf::from("/");
             }
             for name in names(OsStr::from_bytes(&target)).collect::<Vec<_>>().into_iter().rev() {
@@ -446,9 +484,9 @@ impl Walk {
     }
 
     fn open(&self, path: &Path, guard: Guard<'_>) -> Walked<File> {
-        let end = self.end_of(path)?;
-        let Some((directory, name)) = &end.entry else { return Err(Stop::Io(Errno::ISDIR)) };
-        let kind = FileType::from_raw_mode(fstat(&end.found)?.st_mode);
+        let end = self.end_of(path, Last::File)?;
+        let Some((directory, name, stat)) = &end.entry else { return Err(Stop::Io(Errno::ISDIR)) };
+        let kind = FileType::from_raw_mode(stat.st_mode);
         let unnamed = kind == FileType::Fifo && fstatfs(&end.found)?.f_type as u64 == PIPEFS_MAGIC;
         // A pipe of the shell's and a terminal have no content that lies anywhere.
         let is_stream = unnamed || kind == FileType::CharacterDevice;
@@ -467,9 +505,11 @@ impl Walk {
         let links = if end.is_descriptor { OFlags::empty() } else { OFlags::NOFOLLOW };
         let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC | links;
         let file = open_at(directory, name, flags, Mode::empty())?;
-        rustix::fs::fcntl_setfl(&file, OFlags::empty())?;
         // What was opened, which may be another one than was found.
         let stat = fstat(&file)?;
+        if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
+            rustix::fs::fcntl_setfl(&file, OFlags::empty())?;
+        }
         if FileType::from_raw_mode(stat.st_mode) != kind {
             return Err(Stop::Refused("it was exchanged just now; try again".to_owned()));
         }
@@ -490,13 +530,12 @@ impl Walk {
 
 impl End<'_> {
     fn check(&self) -> Walked<()> {
-        match self.entry {
+        match &self.entry {
             // On the way.
             None => Ok(()),
-            Some(_) => {
-                let stat = fstat(&self.found)?;
-                self.walk.check_owner(&stat, &self.shown)?;
-                self.walk.check_writers(&self.found, &stat, &self.shown)
+            Some((_, _, stat)) => {
+                self.walk.check_owner(stat, &self.shown)?;
+                self.walk.check_writers(&self.found, stat, &self.shown)
             }
         }
     }

@@ -1,5 +1,6 @@
 //! The instance directory: where it is, its directories, and who may read them.
 
+use std::cell::RefCell;
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{ErrorKind, Read};
@@ -136,7 +137,7 @@ pub(super) fn behind_surely(home: &Path) -> Result<Option<PathBuf>> {
 }
 
 /// What [`config_path`] says.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Clone)]
 pub(super) struct Configured {
     /// The system instance: `home = PATH`.
     pub(super) home: Option<PathBuf>,
@@ -144,17 +145,42 @@ pub(super) struct Configured {
     pub(super) broker: Option<PathBuf>,
 }
 
+/// What was read in a moment, from where, and the moment's number.
+type Known = (u64, PathBuf, Configured);
+
+thread_local! {
+    /// An opening asks three times, and with a broker more often.
+    static READ: RefCell<Option<Known>> = const { RefCell::new(None) };
+}
+
 fn read_configured() -> Result<Option<PathBuf>> {
     read().map(|found| found.home)
 }
 
-/// Reads it. None of both where there is no such file.
+/// Reads it, once in a [`trusted::Moment`]. None of both where there is no such file.
 ///
 /// # Errors
 /// [`Error::Misuse`] if others could have written it; what keeps a file that is there from being read: whoever cannot look does not
 /// know that there is none.
 pub(super) fn read() -> Result<Configured> {
     let path = config_path();
+    let moment = trusted::Moment::number();
+    let known = READ.try_with(|read| {
+        let read = read.borrow();
+        let (number, from, found) = read.as_ref()?;
+        (Some(*number) == moment && *from == path).then(|| found.clone())
+    });
+    if let Ok(Some(known)) = known {
+        return Ok(known);
+    }
+    let found = read_file(path.clone())?;
+    if let Some(number) = moment {
+        let _ = READ.try_with(|read| *read.borrow_mut() = Some((number, path, found.clone())));
+    }
+    Ok(found)
+}
+
+fn read_file(path: PathBuf) -> Result<Configured> {
     let mut text = String::new();
     let read = trusted::open(&path, Guard::Unchanged)
         .map(|file| file.take(CONFIG_BYTES_MOST).read_to_string(&mut text));

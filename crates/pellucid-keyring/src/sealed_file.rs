@@ -33,6 +33,7 @@ pub(super) const CHECK_BYTES: usize = 16;
 const TAG_BYTES: usize = 16;
 /// A certificate of 4096 bits with its key has about 5 KiB.
 const FILE_BYTES_MOST: u64 = 65536;
+const FILE_BYTES_USUALLY: usize = 8192;
 /// What such a file can hold.
 pub(super) const CONTENT_BYTES_MOST: usize = FILE_BYTES_MOST as usize - HEADER_BYTES - TAG_BYTES;
 
@@ -75,8 +76,9 @@ impl SealedFile {
     /// The content; none if the file is not there.
     pub(super) fn read(&self, parent: &Secret32) -> Result<Option<Zeroizing<Vec<u8>>>> {
         let subject = || Subject::File(self.path.clone());
-        let mut bytes = Vec::new();
         let Some(file) = instance::open(&self.path, Guard::Unchanged)? else { return Ok(None) };
+        // Most fit: one call reads them, and one finds the end.
+        let mut bytes = Vec::with_capacity(FILE_BYTES_USUALLY);
         file.take(FILE_BYTES_MOST + 1)
             .read_to_end(&mut bytes)
             .map_err(|error| Error::io(subject(), error))?;

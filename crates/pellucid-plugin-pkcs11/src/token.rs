@@ -77,11 +77,15 @@ impl Token {
 /// One process at a time: SoftHSM writes its token at each login, and whoever reads it meanwhile finds none. A token of
 /// hardware does one thing at a time as well. Who holds the lock for too long is not waited for.
 fn turn(settings: &Path) -> Option<File> {
+    use rustix::fs::{flock, FlockOperation};
     let (told, turn) = mpsc::channel();
     let file = trusted::open_of_root(settings).ok()?;
+    if flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok() {
+        return Some(file);
+    }
     // Ends with the process, if the lock does not come.
     std::thread::spawn(move || {
-        if rustix::fs::flock(&file, rustix::fs::FlockOperation::LockExclusive).is_ok() {
+        if flock(&file, FlockOperation::LockExclusive).is_ok() {
             let _ = told.send(file);
         }
     });

@@ -13,7 +13,7 @@ use std::time::SystemTime;
 
 use pellucid::wal::HEADER_BYTES;
 use pellucid::{Error, Result, Subject};
-use pellucid_files::paths::{beside, look_at_name, names_in};
+use pellucid_files::paths::{beside, look_at_name, names_in, own_name};
 use pellucid_files::way::Way;
 use pellucid_host::folder::{name_of, Folder};
 use pellucid_keyring::{Action, Event};
@@ -70,17 +70,27 @@ pub const TO_DO: &str =
     "`pellucid salvage --lost-log` with it makes a database that has them; `pellucid accept` goes on without them and renames the file";
 
 fn name(path: &Path, certainty: Certainty, number: u32) -> PathBuf {
+    beside(path, &suffix(certainty, number))
+}
+
+fn suffix(certainty: Certainty, number: u32) -> String {
     let end = match certainty {
         Certainty::Attacked | Certainty::Lost => LOST,
         Certainty::MayBe | Certainty::PutBack => MAY_BE,
     };
-    beside(path, &format!("{end}{number}"))
+    format!("{end}{number}")
 }
 
 /// The names of all copies that may be there, unaccepted.
-fn names(path: &Path) -> impl DoubleEndedIterator<Item = PathBuf> + '_ {
-    let of = |certainty| (1..=COPIES_MOST).map(move |number| name(path, certainty, number));
-    of(Certainty::Attacked).chain(of(Certainty::MayBe))
+fn names(path: &Path) -> impl DoubleEndedIterator<Item = PathBuf> {
+    let own = own_name(path).into_os_string();
+    let name = move |suffix: String| {
+        let mut name = own.clone();
+        name.push(suffix);
+        PathBuf::from(name)
+    };
+    let of = |certainty| (1..=COPIES_MOST).map(move |number| suffix(certainty, number));
+    of(Certainty::Attacked).chain(of(Certainty::MayBe)).map(name)
 }
 
 /// Accepts the copies beside the database: from now on nothing is told of them. Returns their new names; they are the

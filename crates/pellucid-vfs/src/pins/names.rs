@@ -74,10 +74,11 @@ impl Names {
 
     /// The path as the caller took it: absolute, by the directory's name in the environment where that leads to it, too.
     fn add_as_taken(&mut self, name: &Path) {
-        if let Some(directory) = std::env::var_os("PWD").map(PathBuf::from) {
+        let directory = std::env::var_os("PWD").map(PathBuf::from).filter(|_| name.is_relative());
+        if let Some(directory) = directory {
             let is_here =
                 directory.is_absolute() && identity_of(&directory) == identity_of(Path::new("."));
-            if name.is_relative() && is_here {
+            if is_here {
                 self.add_if_stable(std::path::absolute(directory.join(name)).ok());
             }
         }
