@@ -3,10 +3,12 @@
 mod backup;
 mod certificate;
 mod control;
+mod cursor;
 mod database;
 mod device;
 mod encryption;
 mod inspect;
+mod labels;
 mod maintenance;
 mod master_key;
 mod media_option;
@@ -44,6 +46,8 @@ pub(crate) enum Flow {
     Continue,
     /// Behind the batch.
     Return,
+    /// With the label that the session is told.
+    Goto,
 }
 
 /// What ended a statement.
@@ -152,6 +156,7 @@ fn is_allowed_when_doomed(statement: &StatementKind) -> bool {
         | StatementKind::Execute(_)
         | StatementKind::Select(_)
         | StatementKind::Declare(_)
+        | StatementKind::Cursor(_)
         | StatementKind::Session(_)
         | StatementKind::Inspect(_) => true,
         StatementKind::Transaction(transaction) => {
@@ -185,6 +190,7 @@ impl Session {
             return Ok(Flow::Next);
         }
         control::check_declarations(&statements)?;
+        labels::check(&statements)?;
         self.run_block(&statements)
     }
 
@@ -219,9 +225,16 @@ impl Session {
     }
 
     pub(crate) fn run_block(&mut self, statements: &[Statement]) -> Done<Flow> {
-        for statement in statements {
+        // A GOTO leads into it.
+        let mut at = self.sought_in(statements).unwrap_or(0);
+        while let Some(statement) = statements.get(at) {
+            at += 1;
             match self.run_statement(statement)? {
                 Flow::Next => {}
+                Flow::Goto => match self.sought_in(statements) {
+                    Some(label) => at = label,
+                    None => return Ok(Flow::Goto),
+                },
                 other => return Ok(other),
             }
         }
@@ -312,6 +325,7 @@ impl Session {
             StatementKind::Update(update) => self.update(update),
             StatementKind::Delete(delete) => self.delete(delete),
             StatementKind::Declare(declarations) => self.declare(declarations),
+            StatementKind::Cursor(statement) => self.cursor(statement),
             StatementKind::Session(statement) => self.set(statement),
             StatementKind::Transaction(statement) => self.transaction(statement),
             StatementKind::MasterKey(statement) => self.master_key(statement),

@@ -20,12 +20,14 @@
 
 mod cancel;
 mod catalog;
+mod cursor;
 mod frame;
 mod objects;
 mod recovery;
 mod server;
 mod types;
 
+use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -37,6 +39,7 @@ use crate::translate::ResultColumn;
 
 pub use cancel::Cancel;
 pub(crate) use catalog::{shown, sqlite_name, Databases, Names};
+pub(crate) use cursor::{Cursor, CursorHandle, OpenCursor};
 pub(crate) use frame::{Frame, TableVariable};
 pub(crate) use objects::{object_id, split};
 pub(crate) use recovery::Recovery;
@@ -117,6 +120,10 @@ pub struct Session {
     pub(crate) shared: Arc<Shared>,
     pub(crate) sink: Box<dyn Sink>,
     pub(crate) frames: Vec<Frame>,
+    /// Cursors that are GLOBAL, by name in lower case.
+    pub(crate) cursors: HashMap<String, CursorHandle>,
+    /// The label that a GOTO goes to, until it is there.
+    pub(crate) label: Option<String>,
     pub(crate) settings: Settings,
     pub(crate) cancel: Cancel,
     pub(crate) program: Option<PathBuf>,
@@ -166,6 +173,8 @@ impl Session {
             shared,
             sink,
             frames: vec![Frame::default()],
+            cursors: HashMap::new(),
+            label: None,
             settings: Settings::default(),
             cancel,
             program: options.program,
@@ -189,6 +198,7 @@ impl Session {
         self.severity = 0;
         self.tries = 0;
         self.frames = vec![Frame::default()];
+        self.label = None;
         self.shared.begin_batch();
         if let Err(raised) = self.run_text(batch) {
             self.tell_raised(&raised);

@@ -6,6 +6,7 @@
 mod backup;
 mod change;
 mod control;
+mod cursor;
 mod database;
 mod expression;
 mod key;

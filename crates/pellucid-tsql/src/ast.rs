@@ -6,6 +6,7 @@
 mod backup;
 mod change;
 mod control;
+mod cursor;
 mod database;
 mod expression;
 mod key;
@@ -22,6 +23,7 @@ use std::ops::Range;
 pub use backup::*;
 pub use change::*;
 pub use control::*;
+pub use cursor::*;
 pub use database::*;
 pub use expression::*;
 pub use key::*;
@@ -94,6 +96,8 @@ pub enum StatementKind {
     Execute(Box<Execute>),
     /// DECLARE.
     Declare(Vec<Declaration>),
+    /// DECLARE CURSOR, OPEN, FETCH, CLOSE, DEALLOCATE.
+    Cursor(CursorStatement),
     /// USE and SET.
     Session(SessionStatement),
     /// BEGIN, COMMIT, ROLLBACK, SAVE TRANSACTION.

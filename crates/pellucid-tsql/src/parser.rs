@@ -8,6 +8,7 @@ mod change;
 mod condition;
 mod control;
 mod create;
+mod cursor;
 mod database;
 mod expression;
 mod index;

@@ -97,6 +97,7 @@ mod side_files;
 mod signed_bases;
 mod signed_sets;
 mod sql_articles;
+mod sql_cursors;
 mod sql_load;
 mod sql_log;
 mod sql_messages;

@@ -37,7 +37,8 @@ fn collect<'s>(
             StatementKind::Declare(declarations) => {
                 for declaration in declarations {
                     let (Declaration::Scalar { variable, .. }
-                    | Declaration::Table { variable, .. }) = declaration;
+                    | Declaration::Table { variable, .. }
+                    | Declaration::Cursor(variable)) = declaration;
                     let name = variable.0.to_lowercase();
                     if names.contains(&name) {
                         let raised =
@@ -68,18 +69,27 @@ fn collect<'s>(
 impl Session {
     pub(super) fn control(&mut self, control: &Control) -> Done<Flow> {
         match control {
-            Control::If { condition, then, otherwise } => match (self.holds(condition)?, otherwise)
-            {
-                (true, _) => self.run_statement(then),
-                (false, Some(otherwise)) => self.run_statement(otherwise),
-                (false, None) => Ok(Flow::Next),
-            },
+            Control::If { condition, then, otherwise } => {
+                let holds = match self.seeks_within(then) {
+                    true => true,
+                    // A GOTO leads into one of them.
+                    false if self.label.is_some() => false,
+                    false => self.holds(condition)?,
+                };
+                match (holds, otherwise) {
+                    (true, _) => self.run_statement(then),
+                    (false, Some(otherwise)) => self.run_statement(otherwise),
+                    (false, None) => Ok(Flow::Next),
+                }
+            }
             Control::While { condition, body } => {
-                while self.holds(condition)? {
+                while self.label.is_some() || self.holds(condition)? {
                     match self.run_statement(body)? {
                         Flow::Break => break,
                         Flow::Return => return Ok(Flow::Return),
-                        Flow::Next | Flow::Continue => {}
+                        // Within the body, it goes there again without asking the condition.
+                        Flow::Goto if !self.seeks_within(body) => return Ok(Flow::Goto),
+                        Flow::Next | Flow::Continue | Flow::Goto => {}
                     }
                     if self.cancel.is_asked() {
                         return Err(Raised::cancelled());
@@ -92,6 +102,14 @@ impl Session {
             Control::Break => Ok(Flow::Break),
             Control::Continue => Ok(Flow::Continue),
             Control::Return => Ok(Flow::Return),
+            Control::Goto(label) => {
+                self.label = Some(label.as_str().to_lowercase());
+                Ok(Flow::Goto)
+            }
+            Control::Label(_) => {
+                self.label = None;
+                Ok(Flow::Next)
+            }
             Control::Print(value) => {
                 let text = match self.value(value, Some(SqlType::NVARCHAR_MAX))? {
                     Value::Text(text) => text,
@@ -228,6 +246,10 @@ impl Session {
                 }
                 Declaration::Table { variable, elements } => {
                     self.declare_table(&variable.0, elements)?
+                }
+                Declaration::Cursor(variable) => {
+                    self.frame().declare_cursor(&variable.0);
+                    self.tell_cursors();
                 }
             }
         }

@@ -16,7 +16,10 @@ use crate::values::types::SqlType;
 
 impl Session {
     /// Translates with the names and variables of the frame at hand.
-    fn translated<T>(&mut self, translate: impl FnOnce(Translator<'_>) -> Result<T>) -> Done<T> {
+    pub(super) fn translated<T>(
+        &mut self,
+        translate: impl FnOnce(Translator<'_>) -> Result<T>,
+    ) -> Done<T> {
         self.frame();
         let Some(frame) = self.frames.last() else { return Err(Raised::cancelled()) };
         let names = Names { databases: &self.databases, frame };
@@ -186,7 +189,7 @@ impl Session {
 }
 
 /// Text that is no UTF-8 is still text.
-fn owned(value: rusqlite::types::ValueRef<'_>) -> Value {
+pub(super) fn owned(value: rusqlite::types::ValueRef<'_>) -> Value {
     use rusqlite::types::ValueRef;
     match value {
         ValueRef::Null => Value::Null,

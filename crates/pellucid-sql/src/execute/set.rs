@@ -21,6 +21,9 @@ impl Session {
                 self.inform(Message::of(table::CONTEXT_CHANGED, [&name]).with_state(2));
             }
             SessionStatement::SetVariable { variable, operator, value } => {
+                if let Some(cursor) = self.cursor_of(variable, value) {
+                    return self.set_cursor_variable(&variable.0, &cursor);
+                }
                 let Some(data_type) = self.frame().variable_type(&variable.0) else {
                     return Err(Message::undeclared(&variable.0).into());
                 };

@@ -52,6 +52,7 @@ const FUNCTIONS: &[ServerFunction] = &[
     function("COLUMNPROPERTY", (3, 3), &[I, N], INT),
     function("CONNECTIONPROPERTY", (1, 1), &[N], ANY),
     function("DATABASE_PRINCIPAL_ID", (0, 1), &[N], INT),
+    function("CURSOR_STATUS", (2, 2), &[N], SqlType::SmallInt),
     function("DATABASEPROPERTYEX", (2, 2), &[N], ANY),
     function("DB_ID", (0, 1), &[N], INT),
     function("DB_NAME", (0, 1), &[I], NAME),

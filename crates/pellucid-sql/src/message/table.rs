@@ -61,6 +61,7 @@ macro_rules! rows {
 }
 
 mod backup;
+mod cursor;
 mod database;
 mod key;
 mod product;
@@ -68,6 +69,7 @@ mod query;
 mod script;
 
 pub(crate) use backup::*;
+pub(crate) use cursor::*;
 pub(crate) use database::*;
 pub(crate) use key::*;
 pub(crate) use product::*;
@@ -83,8 +85,15 @@ mod tests {
     use crate::message::{Message, OF_SQLITE};
     use crate::values::Error;
 
-    const FILES: &[&[(u32, u8, &str)]] =
-        &[backup::ROWS, database::ROWS, key::ROWS, product::ROWS, query::ROWS, script::ROWS];
+    const FILES: &[&[(u32, u8, &str)]] = &[
+        backup::ROWS,
+        cursor::ROWS,
+        database::ROWS,
+        key::ROWS,
+        product::ROWS,
+        query::ROWS,
+        script::ROWS,
+    ];
 
     /// Numbers that have several texts, and why.
     const SEVERAL: &[u32] = &[

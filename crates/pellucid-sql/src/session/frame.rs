@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use super::cursor::{CursorHandle, CursorStatus};
 use crate::translate::{Table, VariableTypes, Variables};
 use crate::values::convert::Value;
 use crate::values::types::SqlType;
@@ -12,6 +13,10 @@ pub(crate) struct Frame {
     /// By name in lower case, without the `@`.
     scalars: HashMap<String, (SqlType, Value)>,
     tables: HashMap<String, TableVariable>,
+    /// Cursors that are LOCAL, by name in lower case.
+    pub cursors: HashMap<String, CursorHandle>,
+    /// Variables of the type CURSOR, with what they hold.
+    pub cursor_variables: HashMap<String, Option<CursorHandle>>,
     /// The line of the statement at hand.
     pub line: u32,
     /// The procedure that is executed.
@@ -49,6 +54,34 @@ impl Frame {
     /// A table variable.
     pub fn table(&self, name: &str) -> Option<&TableVariable> {
         self.tables.get(&name.to_lowercase())
+    }
+
+    /// Declares a variable of the type CURSOR.
+    pub fn declare_cursor(&mut self, name: &str) -> bool {
+        let name = name.to_lowercase();
+        let is_new = !self.has(&name) && !self.cursor_variables.contains_key(&name);
+        if is_new {
+            self.cursor_variables.insert(name, None);
+        }
+        is_new
+    }
+
+    /// What CURSOR_STATUS finds from here, with the session's own cursors.
+    pub fn cursor_statuses(&self, global: &HashMap<String, CursorHandle>) -> Vec<CursorStatus> {
+        let of = |scope| {
+            move |(name, cursor): (&String, &CursorHandle)| CursorStatus {
+                scope,
+                name: name.clone(),
+                status: cursor.borrow().status(),
+            }
+        };
+        let local = self.cursors.iter().map(of("local"));
+        let variables = self.cursor_variables.iter().map(|(name, held)| CursorStatus {
+            scope: "variable",
+            name: format!("@{name}"),
+            status: held.as_ref().map_or(-2, |cursor| cursor.borrow().status()),
+        });
+        local.chain(global.iter().map(of("global"))).chain(variables).collect()
     }
 
     /// Whether a variable of that name is declared.

@@ -2,6 +2,7 @@
 
 use std::sync::{Mutex, MutexGuard};
 
+use super::cursor::CursorStatus;
 use super::objects::Object;
 use crate::functions::Server;
 use crate::message::{Message, Result};
@@ -59,6 +60,9 @@ struct State {
     identity: Option<i64>,
     now: Moment,
     nesting: i64,
+    fetch_status: i64,
+    cursor_rows: i64,
+    cursors: Vec<CursorStatus>,
 }
 
 impl Shared {
@@ -89,6 +93,9 @@ impl Shared {
                 identity: None,
                 now: now(),
                 nesting: 0,
+                fetch_status: 0,
+                cursor_rows: 0,
+                cursors: Vec::new(),
             }),
         }
     }
@@ -159,6 +166,21 @@ impl Shared {
     /// Sets the database that the session is in: `DB_ID()` and `DB_NAME()`.
     pub fn set_database(&self, id: i64, name: &str) {
         self.state().database = (id, name.to_owned());
+    }
+
+    /// Sets `@@FETCH_STATUS`.
+    pub fn set_fetch_status(&self, status: i64) {
+        self.state().fetch_status = status;
+    }
+
+    /// Sets `@@CURSOR_ROWS`.
+    pub fn set_cursor_rows(&self, rows: usize) {
+        self.state().cursor_rows = i64::try_from(rows).unwrap_or(i64::MAX);
+    }
+
+    /// Sets what CURSOR_STATUS finds.
+    pub fn set_cursors(&self, cursors: Vec<CursorStatus>) {
+        self.state().cursors = cursors;
     }
 
     /// Sets `@@NESTLEVEL`.
@@ -441,8 +463,16 @@ impl Server for Shared {
             "@@NESTLEVEL" => Value::Integer(state.nesting),
             "@@DATEFIRST" => Value::Integer(7),
             "@@LANGUAGE" => text("us_english"),
-            "@@LANGID" | "@@PROCID" | "@@CURSOR_ROWS" | "@@OPTIONS" => Value::Integer(0),
-            "@@FETCH_STATUS" | "@@LOCK_TIMEOUT" => Value::Integer(-1),
+            "@@LANGID" | "@@PROCID" | "@@OPTIONS" => Value::Integer(0),
+            "@@CURSOR_ROWS" => Value::Integer(state.cursor_rows),
+            "@@FETCH_STATUS" => Value::Integer(state.fetch_status),
+            "@@LOCK_TIMEOUT" => Value::Integer(-1),
+            "CURSOR_STATUS" => {
+                let (scope, name) = (argument(0).to_lowercase(), argument(1).to_lowercase());
+                let found = state.cursors.iter().find(|c| c.scope == scope && c.name == name);
+                // There is none of that name.
+                Value::Integer(found.map_or(-3, |cursor| cursor.status))
+            }
             "@@MAX_PRECISION" => Value::Integer(38),
             "@@TEXTSIZE" => Value::Integer(2_147_483_647),
             // What SQL Server counts and nobody counts here.

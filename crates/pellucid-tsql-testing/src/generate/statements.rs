@@ -51,7 +51,7 @@ impl Choices<'_> {
     }
 
     fn kind(&mut self, place: Place) -> StatementKind {
-        match self.below(19) {
+        match self.below(20) {
             0 => StatementKind::MasterKey(self.master_key()),
             1 => StatementKind::Certificate(self.certificate()),
             2 => StatementKind::DatabaseEncryptionKey(self.database_key()),
@@ -90,9 +90,10 @@ impl Choices<'_> {
                 options: self.options(),
             })),
             14 => StatementKind::Execute(Box::new(self.execute())),
-            15 => StatementKind::Declare(self.list(1, |c| match c.flag() {
-                true => Declaration::Table { variable: c.variable(), elements: c.elements() },
-                false => Declaration::Scalar {
+            15 => StatementKind::Declare(self.list(1, |c| match c.below(3) {
+                0 => Declaration::Table { variable: c.variable(), elements: c.elements() },
+                1 => Declaration::Cursor(c.variable()),
+                _ => Declaration::Scalar {
                     variable: c.variable(),
                     data_type: c.data_type(),
                     value: c.maybe(Self::expression),
@@ -100,6 +101,7 @@ impl Choices<'_> {
             })),
             16 => StatementKind::Session(self.session()),
             17 => StatementKind::Transaction(self.transaction()),
+            18 => StatementKind::Cursor(self.cursor_statement()),
             _ => StatementKind::Control(self.control(place)),
         }
     }
@@ -363,8 +365,44 @@ impl Choices<'_> {
         }
     }
 
+    fn cursor_statement(&mut self) -> CursorStatement {
+        let cursor = |c: &mut Self| {
+            let mut query = c.query();
+            query.with = c.with();
+            let update = c.maybe(|c| c.list(0, Self::column));
+            Box::new(Cursor { options: c.words(0), query, update })
+        };
+        match self.below(6) {
+            0 => CursorStatement::Declare { name: self.name(), cursor: cursor(self) },
+            1 => CursorStatement::Assign { variable: self.variable(), cursor: cursor(self) },
+            2 => CursorStatement::Open(self.cursor_name()),
+            3 => CursorStatement::Close(self.cursor_name()),
+            4 => CursorStatement::Deallocate(self.cursor_name()),
+            _ => {
+                let number = Expression::Variable(self.variable());
+                let direction = match self.below(6) {
+                    0 => FetchDirection::Next,
+                    1 => FetchDirection::Prior,
+                    2 => FetchDirection::First,
+                    3 => FetchDirection::Last,
+                    4 => FetchDirection::Absolute(number),
+                    _ => FetchDirection::Relative(number),
+                };
+                let (cursor, into) = (self.cursor_name(), self.list(0, Self::variable));
+                CursorStatement::Fetch(Box::new(Fetch { direction, cursor, into }))
+            }
+        }
+    }
+
+    fn cursor_name(&mut self) -> CursorName {
+        match self.flag() {
+            true => CursorName::Variable(self.variable()),
+            false => CursorName::Named { global: self.flag(), name: self.name() },
+        }
+    }
+
     fn control(&mut self, place: Place) -> Control {
-        match self.below(12) {
+        match self.below(14) {
             0 => Control::Print(self.expression()),
             1 | 2 => {
                 let then = Box::new(self.statement(place));
@@ -398,6 +436,8 @@ impl Choices<'_> {
                 options: self.words(0),
             })),
             11 => Control::WaitFor { kind: self.word(), time: self.text() },
+            12 => Control::Goto(self.name()),
+            13 => Control::Label(self.name()),
             _ => Control::Return,
         }
     }

@@ -83,6 +83,8 @@ impl Print for Control {
             Control::Break => put!(to, "BREAK"),
             Control::Continue => put!(to, "CONTINUE"),
             Control::Return => put!(to, "RETURN"),
+            Control::Goto(label) => put!(to, "GOTO ", label),
+            Control::Label(label) => put!(to, label, ":"),
             Control::Print(value) => put!(to, "PRINT ", value),
             Control::Throw(throw) => put!(to, "THROW", Maybe(" ", throw)),
             Control::RaiseError(raise) => raise.print(to),
@@ -115,6 +117,7 @@ impl Print for Declaration {
             Declaration::Table { variable, elements } => {
                 put!(to, variable, " TABLE (", List(elements), ")");
             }
+            Declaration::Cursor(variable) => put!(to, variable, " CURSOR"),
         }
     }
 }

@@ -34,6 +34,7 @@ impl Print for StatementKind {
             StatementKind::Delete(statement) => statement.print(to),
             StatementKind::Execute(statement) => statement.print(to),
             StatementKind::Declare(declarations) => put!(to, "DECLARE ", List(declarations)),
+            StatementKind::Cursor(statement) => statement.print(to),
             StatementKind::Session(statement) => statement.print(to),
             StatementKind::Transaction(statement) => statement.print(to),
             StatementKind::Control(statement) => statement.print(to),

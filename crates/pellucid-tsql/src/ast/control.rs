@@ -23,6 +23,10 @@ pub enum Control {
     Continue,
     /// `RETURN`
     Return,
+    /// `GOTO label`
+    Goto(Name),
+    /// `label:`
+    Label(Name),
     /// `PRINT`
     Print(Expression),
     /// `THROW [number, message, state]`
@@ -83,6 +87,8 @@ pub enum Declaration {
     Scalar { variable: Variable, data_type: DataType, value: Option<Expression> },
     /// `@t TABLE (..)`
     Table { variable: Variable, elements: Vec<TableElement> },
+    /// `@c CURSOR`
+    Cursor(Variable),
 }
 
 /// Statements on TRANSACTION.

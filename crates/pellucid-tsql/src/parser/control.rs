@@ -81,6 +81,19 @@ impl Parser<'_> {
         Ok(StatementKind::Control(control))
     }
 
+    /// `GOTO label`
+    pub(super) fn goto(&mut self) -> Result<StatementKind> {
+        self.advance();
+        self.name().map(|label| StatementKind::Control(Control::Goto(label)))
+    }
+
+    /// `label:`
+    pub(super) fn label(&mut self) -> Result<StatementKind> {
+        let label = self.name()?;
+        self.require_symbol(Symbol::Colon)?;
+        Ok(StatementKind::Control(Control::Label(label)))
+    }
+
     pub(super) fn return_statement(&mut self) -> Result<StatementKind> {
         self.advance();
         let valued = match self.current.kind {
@@ -156,7 +169,7 @@ impl Parser<'_> {
     pub(super) fn declare(&mut self) -> Result<StatementKind> {
         self.advance();
         if self.at_name() {
-            return self.unsupported("DECLARE CURSOR");
+            return self.declare_cursor();
         }
         self.comma_list(Self::declaration).map(StatementKind::Declare)
     }
@@ -164,8 +177,8 @@ impl Parser<'_> {
     fn declaration(&mut self) -> Result<Declaration> {
         let variable = self.variable()?;
         self.accept(K::AS);
-        if self.at(K::CURSOR) {
-            return self.unsupported("DECLARE CURSOR");
+        if self.accept(K::CURSOR) {
+            return Ok(Declaration::Cursor(variable));
         }
         if self.accept(K::TABLE) {
             let elements = self.parenthesized_list(Self::table_element)?;

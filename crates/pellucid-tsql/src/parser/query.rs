@@ -103,7 +103,7 @@ impl Parser<'_> {
             true => Some(self.offset()?),
             false => None,
         };
-        if self.accept(K::FOR) {
+        if !self.at_end_of_cursor() && self.accept(K::FOR) {
             return match self.keyword() {
                 Some(K::XML) => self.unsupported("FOR XML"),
                 Some(K::BROWSE) => self.unsupported("FOR BROWSE"),

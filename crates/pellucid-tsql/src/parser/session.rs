@@ -1,7 +1,10 @@
 //! USE and SET.
 
 use super::Parser;
-use crate::ast::{IsolationLevel, SessionSetting, SessionStatement, SettingValue, StatementKind};
+use crate::ast::{
+    AssignmentOperator, CursorStatement, IsolationLevel, SessionSetting, SessionStatement,
+    SettingValue, StatementKind,
+};
 use crate::error::{ErrorKind, Result};
 use crate::keyword::Keyword as K;
 use crate::lexer::{binary_value, Symbol, TokenKind};
@@ -14,18 +17,23 @@ impl Parser<'_> {
 
     pub(super) fn set(&mut self) -> Result<StatementKind> {
         self.advance();
-        self.set_what().map(StatementKind::Session)
-    }
-
-    fn set_what(&mut self) -> Result<SessionStatement> {
         if let Some(variable) = self.accept_variable()? {
             if self.at_symbol(Symbol::Dot) {
                 return self.unsupported("method of a variable");
             }
             let operator = self.assignment_operator()?;
+            if self.at(K::CURSOR) && operator == AssignmentOperator::Set {
+                let cursor = Box::new(self.cursor(Vec::new())?);
+                return Ok(StatementKind::Cursor(CursorStatement::Assign { variable, cursor }));
+            }
             let value = self.expression()?;
-            return Ok(SessionStatement::SetVariable { variable, operator, value });
+            let set = SessionStatement::SetVariable { variable, operator, value };
+            return Ok(StatementKind::Session(set));
         }
+        self.set_what().map(StatementKind::Session)
+    }
+
+    fn set_what(&mut self) -> Result<SessionStatement> {
         if let Some(setting) = self.accept_word() {
             return self.setting_value(setting);
         }

@@ -2,7 +2,7 @@
 
 use super::name::is_name;
 use super::Parser;
-use crate::ast::{Control, Statement, StatementKind};
+use crate::ast::{Control, CursorStatement, Statement, StatementKind};
 use crate::error::{ErrorKind, Result};
 use crate::keyword::Keyword as K;
 use crate::lexer::{Symbol, TokenKind};
@@ -97,16 +97,19 @@ impl Parser<'_> {
             K::RAISERROR => self.raiserror(),
             K::WAITFOR => self.waitfor(),
             K::THROW => self.throw().map(StatementKind::Control),
+            K::GOTO => self.goto(),
+            K::FETCH => self.fetch(),
+            K::DEALLOCATE => {
+                self.advance();
+                self.cursor_name().map(|c| StatementKind::Cursor(CursorStatement::Deallocate(c)))
+            }
             K::MERGE
-            | K::GOTO
             | K::GRANT
             | K::DENY
             | K::REVOKE
             | K::REVERT
             | K::KILL
             | K::SHUTDOWN
-            | K::FETCH
-            | K::DEALLOCATE
             | K::READTEXT
             | K::WRITETEXT
             | K::UPDATETEXT
@@ -146,7 +149,7 @@ impl Parser<'_> {
     /// `procedure arguments`, which EXECUTE may be left out of at the beginning of a batch; or `label:`.
     fn call_or_label(&mut self) -> Result<StatementKind> {
         if self.peek() == TokenKind::Symbol(Symbol::Colon) {
-            return self.unsupported("label");
+            return self.label();
         }
         match self.first && self.depth == 1 {
             true => self.execute_procedure(None).map(|call| StatementKind::Execute(Box::new(call))),
@@ -168,7 +171,7 @@ impl Parser<'_> {
         match self.keyword() {
             Some(K::MASTER) => self.open_master_key(),
             Some(K::SYMMETRIC) => self.unsupported("OPEN SYMMETRIC KEY"),
-            _ => self.unsupported("OPEN"),
+            _ => self.cursor_name().map(|c| StatementKind::Cursor(CursorStatement::Open(c))),
         }
     }
 
@@ -178,7 +181,7 @@ impl Parser<'_> {
         match self.keyword() {
             Some(K::MASTER) => self.close_master_key(),
             Some(K::SYMMETRIC) => self.unsupported("CLOSE SYMMETRIC KEY"),
-            _ => self.unsupported("CLOSE"),
+            _ => self.cursor_name().map(|c| StatementKind::Cursor(CursorStatement::Close(c))),
         }
     }
 

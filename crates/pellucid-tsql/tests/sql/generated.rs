@@ -21,7 +21,7 @@ fn generated_trees_print_back() {
         kinds.extend(batch.iter().map(|statement| std::mem::discriminant(&statement.kind)));
         assert_prints_back(&batch);
     }
-    assert_eq!(kinds.len(), 19, "every kind of statement is generated");
+    assert_eq!(kinds.len(), 20, "every kind of statement is generated");
 }
 
 #[test]

@@ -194,6 +194,36 @@ fn tables() {
 }
 
 #[test]
+fn cursors_and_labels() {
+    prints_the_same(&[
+        "DECLARE c CURSOR FOR SELECT a FROM t",
+        "DECLARE c CURSOR LOCAL FORWARD_ONLY STATIC READ_ONLY TYPE_WARNING FOR WITH x AS (SELECT 1 AS a) SELECT a FROM x ORDER BY a",
+        "DECLARE c CURSOR FOR SELECT a FROM t FOR UPDATE OF a, t.b",
+        "DECLARE @c CURSOR, @d INT",
+        "SET @c = CURSOR SCROLL KEYSET OPTIMISTIC FOR SELECT 1 FOR UPDATE",
+        "OPEN c",
+        "OPEN GLOBAL c",
+        "FETCH NEXT FROM c",
+        "FETCH PRIOR FROM GLOBAL c INTO @a, @b",
+        "FETCH ABSOLUTE -5 FROM @c INTO @a",
+        "FETCH RELATIVE @n FROM c",
+        "CLOSE @c",
+        "DEALLOCATE GLOBAL c",
+        "GOTO done",
+        "done:",
+    ]);
+    prints_as(&[
+        (
+            "DECLARE c INSENSITIVE SCROLL CURSOR FOR SELECT 1 FOR READ ONLY",
+            "DECLARE c CURSOR STATIC SCROLL READ_ONLY FOR SELECT 1",
+        ),
+        ("FETCH c INTO @a", "FETCH NEXT FROM c INTO @a"),
+        ("FETCH FROM c", "FETCH NEXT FROM c"),
+        ("FETCH FIRST FROM first", "FETCH FIRST FROM [first]"),
+    ]);
+}
+
+#[test]
 fn queries() {
     prints_the_same(&[
         "SELECT *",

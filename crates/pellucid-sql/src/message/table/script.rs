@@ -1,6 +1,11 @@
 //! Messages that scripts meet: variables, procedures, transactions, and the objects that statements name.
 
 rows! {
+    132, 15, LABEL_TWICE =
+        "The label '{label}' has already been declared. Label names must be unique within a query batch or stored \
+         procedure.";
+    133, 15, UNKNOWN_LABEL =
+        "A GOTO statement references the label '{label}' but the label has not been declared.";
     134, 15, DECLARED_TWICE =
         "The variable name '@{variable}' has already been declared. Variable names must be unique within a query batch \
          or stored procedure.";
@@ -13,6 +18,7 @@ rows! {
         "{statement} statement not allowed within multi-statement transaction.";
     628, 16, SAVE_WITHOUT_TRANSACTION =
         "Cannot issue SAVE TRANSACTION when there is no active transaction.";
+    1026, 15, GOTO_INTO_TRY = "GOTO cannot be used to jump into a TRY or CATCH scope.";
     1088, 16, UNKNOWN_TARGET =
         "Cannot find the object \"{name}\" because it does not exist or you do not have permissions.";
     1222, 16, LOCK_TIMEOUT = "Lock request time out period exceeded.";
