@@ -166,6 +166,7 @@ fn open(args: &SqlArgs, output: &Output, disk: &Disk, is_prompt: bool) -> Result
         drives: disk.drives.clone(),
         database: args.database.clone(),
         application: "pellucid sql".to_owned(),
+        quoted_identifier: args.quoted_identifiers,
         load: args.load.clone(),
     };
     let session = Session::open(options, Box::new(Shared(Rc::clone(&screen))));

@@ -26,7 +26,7 @@ mod transaction;
 mod worker;
 
 use pellucid_tsql::ast::{SessionStatement, SessionSwitch, Statement, StatementKind};
-use pellucid_tsql::parse;
+use pellucid_tsql::parse_as;
 
 use crate::message::{table, Message};
 use crate::session::{Frame, Session};
@@ -169,8 +169,11 @@ fn is_allowed_when_doomed(statement: &StatementKind) -> bool {
 impl Session {
     /// Executes a text: a batch, or what `sp_executesql` is given.
     pub(crate) fn run_text(&mut self, text: &str) -> Done<Flow> {
-        let statements = match parse(text) {
-            Ok(statements) => statements,
+        let statements = match parse_as(text, !self.settings.quotes_are_strings) {
+            Ok(parsed) => {
+                self.settings.quotes_are_strings = !parsed.quoted_identifier;
+                parsed.statements
+            }
             Err(error) => {
                 let line = error.line;
                 return Err(Raised { line, ..Message::from(error).into() });

@@ -59,6 +59,8 @@ pub struct Options {
     pub database: Option<String>,
     /// What `APP_NAME()` gives.
     pub application: String,
+    /// QUOTED_IDENTIFIER at the beginning: `".."` is a name. OFF, as sqlcmd has it, unless asked for.
+    pub quoted_identifier: bool,
     /// SQLite extensions with the collations and functions that the schemas of databases need.
     pub load: Vec<PathBuf>,
 }
@@ -112,6 +114,10 @@ pub(crate) struct Settings {
     pub parse_only: bool,
     /// ROWCOUNT; 0: all.
     pub row_count: u64,
+    /// ANSI_NULLS OFF
+    pub nulls_are_equal: bool,
+    /// QUOTED_IDENTIFIER OFF
+    pub quotes_are_strings: bool,
 }
 
 /// A session.
@@ -175,7 +181,10 @@ impl Session {
             frames: vec![Frame::default()],
             cursors: HashMap::new(),
             label: None,
-            settings: Settings::default(),
+            settings: Settings {
+                quotes_are_strings: !options.quoted_identifier,
+                ..Settings::default()
+            },
             cancel,
             program: options.program,
             load: options.load,

@@ -176,6 +176,7 @@ pub struct Assignment {
 pub struct Translator<'c> {
     catalog: &'c dyn Catalog,
     variables: &'c dyn VariableTypes,
+    ansi_nulls: bool,
 }
 
 impl std::fmt::Debug for Translator<'_> {
@@ -187,13 +188,20 @@ impl std::fmt::Debug for Translator<'_> {
 impl<'c> Translator<'c> {
     /// With these names and variables.
     pub fn new(catalog: &'c dyn Catalog, variables: &'c dyn VariableTypes) -> Self {
-        Self { catalog, variables }
+        Self { catalog, variables, ansi_nulls: true }
+    }
+
+    /// With ANSI_NULLS as it is: OFF, NULL equals NULL where a literal or a variable is compared.
+    #[must_use]
+    pub fn ansi_nulls(self, ansi_nulls: bool) -> Self {
+        Self { ansi_nulls, ..self }
     }
 
     fn work(self) -> Work<'c> {
         Work {
             catalog: self.catalog,
             variables: self.variables,
+            ansi_nulls: self.ansi_nulls,
             parameters: Vec::new(),
             aliases: 0,
             recursion_most: 100,
@@ -286,6 +294,7 @@ impl<'c> Translator<'c> {
 struct Work<'c> {
     catalog: &'c dyn Catalog,
     variables: &'c dyn VariableTypes,
+    ansi_nulls: bool,
     parameters: Vec<Parameter>,
     /// Aliases given so far.
     aliases: u32,

@@ -1,6 +1,6 @@
 //! From text to tokens, without copying: a token is a kind and a place.
 //!
-//! Knows T-SQL's spelling, not its grammar. `".."` is a name, as with QUOTED_IDENTIFIER ON.
+//! Knows T-SQL's spelling, not its grammar. `".."` is a name, and with QUOTED_IDENTIFIER OFF a string.
 
 mod value;
 
@@ -18,7 +18,7 @@ pub enum TokenKind {
     Name,
     /// `[..]` or `".."`.
     QuotedName,
-    /// `'..'`, or `N'..'`.
+    /// `'..'`, or `N'..'`; `".."` with QUOTED_IDENTIFIER OFF.
     String { national: bool },
     /// `12`
     Integer,
@@ -95,10 +95,12 @@ pub struct Lexer<'s> {
     source: &'s str,
     at: usize,
     line: u32,
+    /// QUOTED_IDENTIFIER
+    quoted_identifier: bool,
 }
 
 impl<'s> Lexer<'s> {
-    /// Starts at the beginning.
+    /// Starts at the beginning, with QUOTED_IDENTIFIER ON.
     ///
     /// # Errors
     /// [`ErrorKind::BatchTooLong`] above [`TEXT_BYTES_MOST`].
@@ -107,7 +109,17 @@ impl<'s> Lexer<'s> {
             let kind = ErrorKind::BatchTooLong { most: TEXT_BYTES_MOST };
             return Err(ParseError { kind, line: 1, offset: 0 });
         }
-        Ok(Self { source, at: 0, line: 1 })
+        Ok(Self { source, at: 0, line: 1, quoted_identifier: true })
+    }
+
+    /// Whether `".."` is a name from here on.
+    pub fn quoted_identifier(&self) -> bool {
+        self.quoted_identifier
+    }
+
+    /// Sets it.
+    pub fn set_quoted_identifier(&mut self, on: bool) {
+        self.quoted_identifier = on;
     }
 
     /// The next token.
@@ -125,7 +137,8 @@ impl<'s> Lexer<'s> {
                 self.string(true)?
             }
             Some(b'[') => self.quoted(b']')?,
-            Some(b'"') => self.quoted(b'"')?,
+            Some(b'"') if self.quoted_identifier => self.quoted(b'"')?,
+            Some(b'"') => self.delimited(b'"').map(|()| TokenKind::String { national: false })?,
             Some(b'@') => self.variable(),
             Some(b'0'..=b'9') => self.number(),
             Some(b'.') if self.byte(1).is_some_and(|b| b.is_ascii_digit()) => self.number(),

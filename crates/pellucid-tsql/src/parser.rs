@@ -44,12 +44,34 @@ pub fn parse(batch: &str) -> Result<Vec<Statement>> {
     statements(batch)?.collect()
 }
 
+/// The statements of a batch, and whether QUOTED_IDENTIFIER is ON at its end.
+#[derive(Debug)]
+pub struct Parsed {
+    /// The statements.
+    pub statements: Vec<Statement>,
+    /// As SET in the batch, met or not by what executes it, has left it.
+    pub quoted_identifier: bool,
+}
+
+/// Parses a whole batch that begins with this QUOTED_IDENTIFIER. A SET of it counts for all of the text behind.
+///
+/// # Errors
+/// As [`parse`].
+pub fn parse_as(batch: &str, quoted_identifier: bool) -> Result<Parsed> {
+    let mut parser = Parser::new(batch, quoted_identifier)?;
+    let mut statements = Vec::new();
+    while let Some(statement) = parser.next_statement()? {
+        statements.push(statement);
+    }
+    Ok(Parsed { statements, quoted_identifier: parser.lexer.quoted_identifier() })
+}
+
 /// Parses a batch one statement at a time: memory for one, whatever the batch's length.
 ///
 /// # Errors
 /// [`ErrorKind::BatchTooLong`]; everything else comes with its statement.
 pub fn statements(batch: &str) -> Result<Statements<'_>> {
-    Ok(Statements { parser: Parser::new(batch)?, failed: false })
+    Ok(Statements { parser: Parser::new(batch, true)?, failed: false })
 }
 
 /// The statements of a batch. Ends at the first error.
@@ -99,8 +121,9 @@ struct Parser<'s> {
 }
 
 impl<'s> Parser<'s> {
-    fn new(source: &'s str) -> Result<Self> {
-        let lexer = Lexer::new(source)?;
+    fn new(source: &'s str, quoted_identifier: bool) -> Result<Self> {
+        let mut lexer = Lexer::new(source)?;
+        lexer.set_quoted_identifier(quoted_identifier);
         let nothing = Token { kind: TokenKind::End, start: 0, end: 0, line: 1 };
         let mut parser = Self {
             source,

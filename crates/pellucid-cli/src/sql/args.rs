@@ -118,8 +118,8 @@ pub struct SqlArgs {
     /// Print each batch before it is executed, without its secrets
     #[arg(short = 'e', long = "echo-input")]
     pub echo: bool,
-    /// Accepted without effect: double quotes always enclose names
-    #[arg(short = 'I', long = "enable-quoted-identifiers", hide = true)]
+    /// Let double quotes enclose names (SET QUOTED_IDENTIFIER ON); without it they enclose text, as in sqlcmd
+    #[arg(short = 'I', long = "enable-quoted-identifiers")]
     pub quoted_identifiers: bool,
     /// Accepted without effect: scripts never start programs
     #[arg(short = 'X', long = "disable-cmd", hide = true)]

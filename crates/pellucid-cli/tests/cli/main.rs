@@ -105,6 +105,7 @@ mod sql_output;
 mod sql_prompt;
 mod sql_server;
 mod sql_sessions;
+mod sql_settings;
 mod sql_tails;
 mod sql_tools;
 mod sql_views;

@@ -23,7 +23,8 @@ impl Session {
         self.frame();
         let Some(frame) = self.frames.last() else { return Err(Raised::cancelled()) };
         let names = Names { databases: &self.databases, frame };
-        Ok(translate(Translator::new(&names, frame))?)
+        let translator = Translator::new(&names, frame).ansi_nulls(!self.settings.nulls_are_equal);
+        Ok(translate(translator)?)
     }
 
     pub(super) fn select(&mut self, query: &Query) -> Done {

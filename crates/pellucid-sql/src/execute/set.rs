@@ -78,15 +78,18 @@ impl Session {
             SessionSwitch::XactAbort => self.settings.abort = on,
             SessionSwitch::NoExec => self.settings.no_execution = on,
             SessionSwitch::ParseOnly => self.settings.parse_only = on,
+            SessionSwitch::AnsiNulls => self.settings.nulls_are_equal = !on,
+            // Counts for the text behind it, and was met when that was read.
+            SessionSwitch::QuotedIdentifier => {}
+            // OFF would do without errors and warnings that there are here all the same: overflow, division by zero, text that is
+            // too long.
+            SessionSwitch::AnsiPadding
+            | SessionSwitch::AnsiWarnings
+            | SessionSwitch::ArithAbort => {}
             // As they are here, whatever is said: the other way is refused.
             SessionSwitch::AnsiDefaults
-            | SessionSwitch::AnsiNulls
-            | SessionSwitch::AnsiPadding
-            | SessionSwitch::AnsiWarnings
             | SessionSwitch::AnsiNullDefaultOn
-            | SessionSwitch::ArithAbort
-            | SessionSwitch::ConcatNullYieldsNull
-            | SessionSwitch::QuotedIdentifier => {
+            | SessionSwitch::ConcatNullYieldsNull => {
                 if !on {
                     return refused();
                 }

@@ -3,7 +3,7 @@
 //! Text is compared without case of the letters A to Z (SQLite's NOCASE) and without spaces at its end; under a
 //! collation with `_CS` or `_BIN` exactly.
 
-use pellucid_tsql::ast::{Comparison, Condition, Expression, InList, Quantifier, Query};
+use pellucid_tsql::ast::{Comparison, Condition, Expression, InList, Literal, Quantifier, Query};
 
 use super::convert::operand_type;
 use super::scope::{Clause, Relation};
@@ -19,9 +19,19 @@ impl Work<'_> {
             Condition::Or(all) => self.conditions(all, "OR", view),
             Condition::Not(inner) => Ok(format!("(NOT {})", self.condition(inner, view)?)),
             Condition::Compare { left, comparison, right } => {
+                let of_null = |side: &Expression| {
+                    matches!(side, Expression::Variable(_) | Expression::Literal(Literal::Null))
+                };
+                let may_be_null = [of_null(left), of_null(right)];
                 let left = self.expression(left, view)?;
                 let right = self.expression(right, view)?;
-                self.compared(left, *comparison, right)
+                let is_ansi = self.ansi_nulls || may_be_null == [false, false];
+                match comparison {
+                    Comparison::Equal | Comparison::NotEqual if !is_ansi => {
+                        self.compared_with_nulls(left, *comparison, right, may_be_null)
+                    }
+                    _ => self.compared(left, *comparison, right),
+                }
             }
             Condition::Quantified { left, comparison, quantifier, query } => {
                 if super::visit::has(left) {
@@ -124,6 +134,26 @@ impl Work<'_> {
             [left, right] = [left, right].map(|side| format!("tsql_guid_key({side})"));
         }
         Ok(format!("({left} {} {right}{collation})", comparison.sign()))
+    }
+
+    /// The same with ANSI_NULLS OFF, which counts where a literal or a variable is NULL, not where columns are.
+    fn compared_with_nulls(
+        &mut self,
+        left: Typed,
+        comparison: Comparison,
+        right: Typed,
+        may_be_null: [bool; 2],
+    ) -> Result<String> {
+        let sides = [&left, &right].into_iter().zip(may_be_null);
+        let nulls = sides.filter(|(_, may)| *may).map(|(side, _)| format!("{} IS NULL", side.sql));
+        let is_null = nulls.collect::<Vec<_>>().join(" OR ");
+        self.repeat(left.sql.len() + right.sql.len())?;
+        let usual = self.compared(left.clone(), comparison, right.clone())?;
+        let (left, right, collation) = self.comparable(left, right)?;
+        let sign = if comparison == Comparison::Equal { "IS" } else { "IS NOT" };
+        Ok(format!(
+            "(CASE WHEN {is_null} THEN ({left} {sign} {right}{collation}) ELSE {usual} END)"
+        ))
     }
 
     /// The operand is written once, if both ends are compared in the same way.

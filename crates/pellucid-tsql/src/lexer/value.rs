@@ -2,13 +2,14 @@
 
 use std::borrow::Cow;
 
-/// The text of `'..'` or `N'..'`: doubled quotes are one, a backslash before a line's end joins two lines.
+/// The text of `'..'`, `N'..'` or `".."`: doubled quotes are one, a backslash before a line's end joins two lines.
 pub fn string_value(spelling: &str) -> Cow<'_, str> {
     let body = spelling.trim_start_matches(['N', 'n']);
-    let body = body.strip_prefix('\'').and_then(|s| s.strip_suffix('\'')).unwrap_or(body);
+    let (quote, doubled) = if body.starts_with('"') { ("\"", "\"\"") } else { ("'", "''") };
+    let body = body.strip_prefix(quote).and_then(|s| s.strip_suffix(quote)).unwrap_or(body);
     let mut value = Cow::Borrowed(body);
-    if body.contains("''") {
-        value = Cow::Owned(body.replace("''", "'"));
+    if body.contains(doubled) {
+        value = Cow::Owned(body.replace(doubled, quote));
     }
     if value.contains("\\\n") || value.contains("\\\r\n") {
         value = Cow::Owned(value.replace("\\\r\n", "").replace("\\\n", ""));

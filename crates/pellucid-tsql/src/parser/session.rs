@@ -3,7 +3,7 @@
 use super::Parser;
 use crate::ast::{
     AssignmentOperator, CursorStatement, IsolationLevel, SessionSetting, SessionStatement,
-    SettingValue, StatementKind,
+    SessionSwitch, SettingValue, StatementKind,
 };
 use crate::error::{ErrorKind, Result};
 use crate::keyword::Keyword as K;
@@ -64,6 +64,10 @@ impl Parser<'_> {
                     }
                     None => p.unexpected(),
                 })?;
+                // The token behind ON or OFF is read by it already.
+                if switches.contains(&SessionSwitch::QuotedIdentifier) {
+                    self.lexer.set_quoted_identifier(self.at(K::ON));
+                }
                 Ok(SessionStatement::SetSwitches { switches, on: self.on_off()? })
             }
         }
