@@ -12,6 +12,7 @@ mod labels;
 mod maintenance;
 mod master_key;
 mod media_option;
+mod module;
 mod object;
 mod procedure;
 mod provider;
@@ -25,6 +26,8 @@ mod steps;
 mod transaction;
 mod worker;
 
+use std::sync::Arc;
+
 use pellucid_tsql::ast::{SessionStatement, SessionSwitch, Statement, StatementKind};
 use pellucid_tsql::parse_as;
 
@@ -32,6 +35,7 @@ use crate::message::{table, Message};
 use crate::session::{Frame, Session};
 
 pub(crate) use backup::recovery_model;
+pub(crate) use module::Ready;
 pub(crate) use procedure::{access, log_path, size_kb};
 pub(crate) use worker::state_of_process;
 
@@ -58,7 +62,7 @@ pub(crate) struct Raised {
     /// The line of the batch; 0 until a statement has put its own.
     pub line: u32,
     /// The procedure it was raised in.
-    pub procedure: Option<&'static str>,
+    pub procedure: Option<Arc<str>>,
     /// Whether the sink has them.
     pub is_told: bool,
     /// The batch was cancelled: nothing is told, nothing caught.
@@ -192,6 +196,9 @@ impl Session {
         if self.settings.parse_only {
             return Ok(Flow::Next);
         }
+        if self.frame().procedure.is_none() {
+            self.frame().text = text.to_owned();
+        }
         control::check_declarations(&statements)?;
         labels::check(&statements)?;
         self.run_block(&statements)
@@ -199,6 +206,15 @@ impl Session {
 
     /// The same in a frame of its own, which is given back.
     pub(crate) fn run_nested(&mut self, text: &str, frame: Frame) -> (Done<Flow>, Frame) {
+        self.nested(frame, |session| session.run_text(text))
+    }
+
+    /// Runs something in a frame of its own, which is given back.
+    pub(crate) fn nested(
+        &mut self,
+        frame: Frame,
+        run: impl FnOnce(&mut Self) -> Done<Flow>,
+    ) -> (Done<Flow>, Frame) {
         const NESTED_MOST: usize = 32;
         if self.frames.len() > NESTED_MOST {
             return (Err(Message::of(table::TOO_DEEP, []).into()), frame);
@@ -207,7 +223,7 @@ impl Session {
         self.shared.set_nesting(self.frames.len() - 1);
         let (settings, database) = (self.settings, self.databases.current_name());
         let tables = self.databases.temporary_tables();
-        let done = self.run_text(text);
+        let done = run(self);
         // Told while its frame is there, so that lines are its own.
         let done = match done {
             Err(raised) if self.tries == 0 && !raised.is_told => {
@@ -275,7 +291,7 @@ impl Session {
         };
         if raised.line == 0 {
             raised.line = statement.line;
-            raised.procedure = raised.procedure.or(self.frame().procedure);
+            raised.procedure = raised.procedure.or(self.frame().procedure.clone());
         }
         if self.cancel.is_asked() {
             raised = Raised::cancelled();
@@ -308,8 +324,8 @@ impl Session {
         if raised.is_told || raised.is_cancelled {
             return;
         }
-        let procedure = self.frame().procedure;
-        self.frame().procedure = raised.procedure.or(procedure);
+        let procedure = self.frame().procedure.clone();
+        self.frame().procedure = raised.procedure.clone().or_else(|| procedure.clone());
         for message in &raised.messages {
             self.tell(message.clone(), raised.line.max(1));
         }

@@ -4,6 +4,7 @@
 //! ([`pellucid_backup::history`]), in tables of its own.
 
 pub(crate) mod files;
+mod modules;
 pub(crate) mod paths;
 pub(crate) mod registry;
 mod settings;
@@ -17,6 +18,7 @@ use rusqlite::{Connection, OpenFlags};
 use crate::message::Result;
 
 pub(crate) use files::{DatabaseFile, FileKind};
+pub(crate) use modules::Module;
 pub(crate) use registry::{Known, PendingKey, State, MASTER, MSDB};
 pub(crate) use settings::{Setting, SETTINGS};
 
@@ -115,7 +117,7 @@ fn open_msdb(home: &Path) -> Result<Connection> {
     )?;
     msdb.busy_timeout(WAIT)?;
     // Whoever may only read the instance finds them made.
-    let last = "SELECT count(*) FROM sqlite_schema WHERE name = 'pellucid_request'";
+    let last = "SELECT count(*) FROM sqlite_schema WHERE name = 'pellucid_module'";
     if msdb.query_row(last, [], |row| row.get::<_, i64>(0))? == 0 {
         msdb.execute_batch(&format!("BEGIN IMMEDIATE; {SCHEMA}; COMMIT"))?;
     }

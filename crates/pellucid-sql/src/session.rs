@@ -29,10 +29,12 @@ mod types;
 
 use std::collections::HashMap;
 use std::path::PathBuf;
+use std::rc::Rc;
 use std::sync::Arc;
 
 use rusqlite::Connection;
 
+use crate::execute::Ready;
 use crate::instance::Instance;
 use crate::message::{Message, Result};
 use crate::translate::ResultColumn;
@@ -85,7 +87,7 @@ pub struct Report {
     /// The line of the batch, from 1.
     pub line: u32,
     /// The procedure that said it.
-    pub procedure: Option<&'static str>,
+    pub procedure: Option<Arc<str>>,
     /// The server's name.
     pub server: String,
 }
@@ -128,6 +130,10 @@ pub struct Session {
     pub(crate) frames: Vec<Frame>,
     /// Cursors that are GLOBAL, by name in lower case.
     pub(crate) cursors: HashMap<String, CursorHandle>,
+    /// Procedures that were read.
+    pub(crate) modules: Vec<Rc<Ready>>,
+    /// What RETURN of the procedure at hand has said.
+    pub(crate) returned: i64,
     /// The label that a GOTO goes to, until it is there.
     pub(crate) label: Option<String>,
     pub(crate) settings: Settings,
@@ -180,6 +186,8 @@ impl Session {
             sink,
             frames: vec![Frame::default()],
             cursors: HashMap::new(),
+            modules: Vec::new(),
+            returned: 0,
             label: None,
             settings: Settings {
                 quotes_are_strings: !options.quoted_identifier,
@@ -256,7 +264,7 @@ impl Session {
 
     pub(crate) fn tell(&mut self, message: Message, line: u32) {
         self.severity = self.severity.max(message.severity);
-        let procedure = self.frame().procedure;
+        let procedure = self.frame().procedure.clone();
         let server = self.shared.server_name().to_owned();
         self.sink.message(&Report { message, line, procedure, server });
     }

@@ -55,7 +55,7 @@ const fn information(
     View { schema: "information_schema", name, columns, rows, is_compatibility: false }
 }
 
-static VIEWS: [View; 32] = [
+static VIEWS: [View; 35] = [
     sys("databases", &database::DATABASES, database::databases),
     View {
         is_compatibility: true,
@@ -80,10 +80,13 @@ static VIEWS: [View; 32] = [
     sys("objects", &catalog::OBJECTS, catalog::objects),
     sys("tables", &catalog::OBJECTS, catalog::tables),
     sys("views", &catalog::OBJECTS, catalog::views),
+    sys("procedures", &catalog::OBJECTS, catalog::procedures),
+    sys("sql_modules", &catalog::MODULES, catalog::modules),
     sys("columns", &catalog::COLUMNS, catalog::columns),
     sys("indexes", &catalog::INDEXES, catalog::indexes),
     information("tables", &catalog::INFORMATION_TABLES, catalog::information_tables),
     information("columns", &catalog::INFORMATION_COLUMNS, catalog::information_columns),
+    information("routines", &catalog::ROUTINES, catalog::routines),
     msdb("backupset", &backup::SETS, backup::sets),
     msdb("backupmediaset", &backup::MEDIA, backup::media),
     msdb("backupmediafamily", &backup::FAMILIES, backup::families),

@@ -14,6 +14,7 @@ mod expression;
 mod index;
 mod key;
 mod maintenance;
+mod module;
 mod name;
 mod options;
 mod procedure;
@@ -110,6 +111,8 @@ struct Parser<'s> {
     loops: u32,
     /// CATCH blocks around.
     catches: u32,
+    /// Within a procedure, where RETURN has a value.
+    in_module: bool,
     /// No statement has begun yet.
     first: bool,
     /// A WITH may begin a statement here.
@@ -134,6 +137,7 @@ impl<'s> Parser<'s> {
             depth: 0,
             loops: 0,
             catches: 0,
+            in_module: false,
             first: true,
             separated: true,
             closed: false,

@@ -145,7 +145,8 @@ impl Form for Aligned {
         if !message.informs() {
             // What it breaks off has no end of its own.
             self.is_open = false;
-            let within = procedure.map_or_else(String::new, |name| format!(", Procedure {name}"));
+            let within =
+                procedure.as_ref().map_or_else(String::new, |name| format!(", Procedure {name}"));
             let head = format!(
                 "Msg {}, Level {}, State {}, Server {server}{within}, Line {line}",
                 message.number, message.severity, message.state

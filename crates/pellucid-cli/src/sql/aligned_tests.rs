@@ -136,7 +136,7 @@ fn errors_have_a_line_of_their_own() {
         server: "SRV".into(),
     };
     form.message(&report, &mut out);
-    report.procedure = Some("sp_helpfile");
+    report.procedure = Some("sp_helpfile".into());
     form.message(&report, &mut out);
     report.message = Message::new(3211, 10, "5 percent processed.");
     form.message(&report, &mut out);

@@ -66,7 +66,7 @@ impl Form for Json {
         let Report { message, line, procedure, server } = report;
         let told = json!({
             "number": message.number, "severity": message.severity, "state": message.state,
-            "server": server, "procedure": procedure, "line": line, "text": message.text,
+            "server": server, "procedure": procedure.as_deref(), "line": line, "text": message.text,
         });
         let out = if self.is_open { &mut self.held } else { out };
         out.push_str(&format!("{told}\n"));

@@ -365,7 +365,7 @@ impl Session {
         options: &Options,
     ) -> std::result::Result<BackedUp, JobError> {
         let line = self.frame().line;
-        let procedure = self.frame().procedure;
+        let procedure = self.frame().procedure.clone();
         let server = self.shared.server_name().to_owned();
         let mut stats = Stats::new(options.media.stats);
         let command = if job.log.is_some() { "BACKUP LOG" } else { "BACKUP DATABASE" };
@@ -376,7 +376,8 @@ impl Session {
             let percent = percent(now.pages, now.all);
             request.progress(percent);
             stats.until(percent.min(99.0), &mut |message| {
-                sink.message(&Report { message, line, procedure, server: server.clone() });
+                let (procedure, server) = (procedure.clone(), server.clone());
+                sink.message(&Report { message, line, procedure, server });
             });
         })
     }

@@ -101,7 +101,17 @@ impl Session {
             Control::Try { body, catch } => self.try_catch(body, catch),
             Control::Break => Ok(Flow::Break),
             Control::Continue => Ok(Flow::Continue),
-            Control::Return => Ok(Flow::Return),
+            Control::Return(value) => {
+                self.returned = match value {
+                    Some(value) => match self.value(value, Some(SqlType::Int))? {
+                        Value::Integer(number) => number,
+                        // RETURN NULL is 0, with a warning.
+                        _ => 0,
+                    },
+                    None => 0,
+                };
+                Ok(Flow::Return)
+            }
             Control::Goto(label) => {
                 self.label = Some(label.as_str().to_lowercase());
                 Ok(Flow::Goto)
@@ -143,7 +153,7 @@ impl Session {
         self.shared.push_caught(Caught {
             message: message.clone(),
             line: raised.line.max(1),
-            procedure: raised.procedure,
+            procedure: raised.procedure.clone(),
         });
         let done = self.run_block(catch);
         self.shared.pop_caught();

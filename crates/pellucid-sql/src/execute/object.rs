@@ -58,6 +58,10 @@ impl Session {
             ObjectStatement::DropIndexes { if_exists, indexes } => {
                 indexes.iter().try_for_each(|index| self.drop_index(index, *if_exists))
             }
+            ObjectStatement::Procedure(procedure) => self.create_procedure(procedure),
+            ObjectStatement::DropProcedures { if_exists, procedures } => {
+                self.drop_procedures(procedures, *if_exists)
+            }
             ObjectStatement::View(_) => Err(Message::unsupported("CREATE VIEW").into()),
             ObjectStatement::DropViews { if_exists, views } => {
                 self.drop_objects("view", views, *if_exists)
@@ -309,6 +313,8 @@ fn targets(statement: &ObjectStatement) -> Vec<&ObjectName> {
         }
         ObjectStatement::DropTables { tables: names, .. }
         | ObjectStatement::DropViews { views: names, .. } => names.iter().collect(),
+        // Kept in `msdb`.
+        ObjectStatement::Procedure(_) | ObjectStatement::DropProcedures { .. } => Vec::new(),
         ObjectStatement::CreateIndex(create) => vec![&create.table],
         ObjectStatement::DropIndexes { indexes, .. } => {
             indexes.iter().map(|index| &index.table).collect()

@@ -7,6 +7,8 @@ mod registry;
 
 pub(crate) use files::{access, log_path, size_kb};
 
+use std::sync::Arc;
+
 use pellucid_tsql::ast::{
     Argument, ArgumentValue, Execute, Expression, Literal, OrVariable, ProcedureName,
     StringLiteral, UnaryOperator, Variable,
@@ -21,14 +23,16 @@ use crate::values::types::SqlType;
 
 /// An argument: its value, and the variable that OUTPUT names.
 #[derive(Debug, Clone)]
-struct Given {
-    parameter: Option<String>,
-    value: Value,
-    output: Option<String>,
+pub(super) struct Given {
+    pub parameter: Option<String>,
+    pub value: Value,
+    pub output: Option<String>,
+    /// DEFAULT: as if it were not given.
+    pub is_default: bool,
 }
 
 /// The arguments of a procedure, by place or by name.
-struct Arguments<'a> {
+pub(super) struct Arguments<'a> {
     procedure: &'static str,
     given: &'a [Given],
     parameters: &'static [&'static str],
@@ -72,7 +76,7 @@ impl<'a> Arguments<'a> {
     }
 
     /// The same where it has to be given.
-    fn required(&self, at: usize) -> Done<String> {
+    pub(super) fn required(&self, at: usize) -> Done<String> {
         let missing = || Message::argument_missing(self.procedure, self.parameters[at]);
         Ok(self.text(at)?.ok_or_else(missing)?)
     }
@@ -102,16 +106,12 @@ impl Session {
             }
             Execute::Procedure { result, procedure, arguments } => {
                 let name = match procedure {
-                    ProcedureName::Name(name) => name.object.as_str().to_owned(),
+                    ProcedureName::Name(name) => name.clone(),
                     ProcedureName::Variable(variable) => {
                         let text: OrVariable<StringLiteral> =
                             OrVariable::Variable(variable.clone());
                         let text = self.text(&text)?;
-                        text.rsplit('.')
-                            .next()
-                            .unwrap_or_default()
-                            .trim_matches(['[', ']'])
-                            .to_owned()
+                        named(&text).ok_or_else(|| Message::unknown_procedure(&text))?
                     }
                 };
                 let mut given = Vec::with_capacity(arguments.len());
@@ -119,10 +119,22 @@ impl Session {
                     given.push(self.given(argument)?);
                 }
                 self.shared.end_statement(None, 0);
-                let done = self.call(&name, &mut given);
+                // The server's own come first.
+                let done = self.call(name.object.as_str(), &mut given);
                 let failed = match &done {
                     Ok(_) => self.shared.last_error(),
                     Err(raised) => raised.messages.last().map_or(0, |message| message.number),
+                };
+                let module = match failed == table::UNKNOWN_PROCEDURE.number {
+                    true => self.module_of(&name)?,
+                    false => None,
+                };
+                let (done, returned) = match module {
+                    Some((known, module)) => match self.call_module(&known, &module, &mut given) {
+                        Ok((flow, returned)) => (Ok(flow), returned),
+                        Err(raised) => (Err(raised), 0),
+                    },
+                    None => (done, failed.into()),
                 };
                 for one in &given {
                     if let Some(variable) = &one.output {
@@ -130,7 +142,7 @@ impl Session {
                     }
                 }
                 if let Some(variable) = result {
-                    self.assign(&variable.0, Value::Integer(failed.into()))?;
+                    self.assign(&variable.0, Value::Integer(returned))?;
                 }
                 done
             }
@@ -145,6 +157,7 @@ impl Session {
             }
             "sp_helpdb" => self.sp_helpdb(&Arguments::new("sp_helpdb", given, &["dbname"])?),
             "sp_databases" => self.sp_databases(),
+            "sp_helptext" => self.sp_helptext(&Arguments::new("sp_helptext", given, &["objname"])?),
             "sp_configure" => self.sp_configure(&Arguments::new(
                 "sp_configure",
                 given,
@@ -219,7 +232,8 @@ impl Session {
             }
             ArgumentValue::Default => (Value::Null, None),
         };
-        Ok(Given { parameter, value, output })
+        let is_default = argument.value == ArgumentValue::Default;
+        Ok(Given { parameter, value, output, is_default })
     }
 
     /// Gives a variable a value of any type, converted to its own.
@@ -292,8 +306,24 @@ impl Session {
     }
 }
 
+/// The name that a text is, such as `master.dbo.[my p]`.
+pub(super) fn named(text: &str) -> Option<pellucid_tsql::ast::ObjectName> {
+    let parsed = pellucid_tsql::parse(&format!("EXECUTE {text}")).ok()?;
+    match parsed.into_iter().next()?.kind {
+        pellucid_tsql::ast::StatementKind::Execute(execute) => match *execute {
+            Execute::Procedure {
+                procedure: ProcedureName::Name(name),
+                result: None,
+                arguments,
+            } if arguments.is_empty() => Some(name),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
 /// RETURN ends the string, not the batch around it; what was told does not end the batch either.
-fn after(done: Done<Flow>) -> Done<Flow> {
+pub(super) fn after(done: Done<Flow>) -> Done<Flow> {
     match done {
         Ok(_) => Ok(Flow::Next),
         Err(raised) if raised.is_told && !raised.is_thrown => Ok(Flow::Next),
@@ -357,7 +387,7 @@ fn parts(text: &str) -> Vec<&str> {
 impl Raised {
     /// The same, said by a procedure.
     fn in_procedure(mut self, procedure: &'static str) -> Self {
-        self.procedure = Some(procedure);
+        self.procedure = Some(Arc::from(procedure));
         self
     }
 }

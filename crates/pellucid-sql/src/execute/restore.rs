@@ -422,7 +422,7 @@ impl Session {
         options: &Options,
     ) -> Result<Restored, DatabaseError> {
         let line = self.frame().line;
-        let procedure = self.frame().procedure;
+        let procedure = self.frame().procedure.clone();
         let server = self.shared.server_name().to_owned();
         let mut stats = Stats::new(options.media.stats);
         let mut request = Request::begin(&self.databases.instance, &self.shared, command, name);
@@ -431,7 +431,8 @@ impl Session {
             let percent = percent(done, all);
             request.progress(percent);
             stats.until(percent.min(99.0), &mut |message| {
-                sink.message(&Report { message, line, procedure, server: server.clone() });
+                let (procedure, server) = (procedure.clone(), server.clone());
+                sink.message(&Report { message, line, procedure, server });
             });
         })
     }

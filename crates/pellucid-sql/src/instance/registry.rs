@@ -251,7 +251,9 @@ impl Instance {
     /// SQLite's.
     pub fn unregister(&self, known: &Known) -> Result<()> {
         let transaction = self.msdb.unchecked_transaction()?;
-        for table in ["pellucid_database", "pellucid_option", "pellucid_pending_key"] {
+        for table in
+            ["pellucid_database", "pellucid_option", "pellucid_pending_key", "pellucid_module"]
+        {
             transaction
                 .execute(&format!("DELETE FROM {table} WHERE database_id = ?1"), [known.id])?;
         }

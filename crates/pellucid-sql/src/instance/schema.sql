@@ -13,5 +13,9 @@ CREATE TABLE IF NOT EXISTS pellucid_request(
   pid INTEGER NOT NULL, started INTEGER NOT NULL, session_id INTEGER NOT NULL, command TEXT NOT NULL,
   start_time TEXT NOT NULL, database_name TEXT, percent_complete REAL NOT NULL DEFAULT 0, estimated_ms INTEGER,
   PRIMARY KEY(pid, started, session_id));
+CREATE TABLE IF NOT EXISTS pellucid_module(
+  database_id INTEGER NOT NULL, name TEXT NOT NULL COLLATE NOCASE, definition TEXT NOT NULL, create_date TEXT NOT NULL,
+  modify_date TEXT NOT NULL, ansi_nulls INTEGER NOT NULL, quoted_identifier INTEGER NOT NULL,
+  PRIMARY KEY(database_id, name));
 INSERT OR IGNORE INTO sqlite_sequence(name, seq) SELECT 'pellucid_database', 4
   WHERE NOT EXISTS (SELECT 1 FROM sqlite_sequence WHERE name = 'pellucid_database');

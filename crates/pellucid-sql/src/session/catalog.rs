@@ -423,6 +423,9 @@ impl Databases {
             if attached.iter().any(|(id, _)| *id == known.id) {
                 self.objects_of(&known.name, &format!("d{}", known.id), &mut objects)?;
             }
+            for module in self.instance.modules(&known)? {
+                objects.push(Object::new(&known.name, &module.name, "P"));
+            }
         }
         self.objects_of("tempdb", "temp", &mut objects)?;
         Ok(objects)

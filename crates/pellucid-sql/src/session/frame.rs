@@ -1,6 +1,7 @@
 //! What belongs to one batch, or to one string that `sp_executesql` executes: variables, and where it is.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use super::cursor::{CursorHandle, CursorStatus};
 use crate::translate::{Table, VariableTypes, Variables};
@@ -17,10 +18,12 @@ pub(crate) struct Frame {
     pub cursors: HashMap<String, CursorHandle>,
     /// Variables of the type CURSOR, with what they hold.
     pub cursor_variables: HashMap<String, Option<CursorHandle>>,
+    /// The text that is executed.
+    pub text: String,
     /// The line of the statement at hand.
     pub line: u32,
     /// The procedure that is executed.
-    pub procedure: Option<&'static str>,
+    pub procedure: Option<Arc<str>>,
 }
 
 /// A table variable.

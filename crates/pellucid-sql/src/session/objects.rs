@@ -2,7 +2,7 @@
 
 use sha2::{Digest, Sha256};
 
-/// A table, view or index of an attached database.
+/// A table or view of an attached database, or a procedure of any.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Object {
     /// Its number, the same in every session.
@@ -11,7 +11,7 @@ pub(crate) struct Object {
     pub database: String,
     pub schema: String,
     pub name: String,
-    /// `U` table, `V` view
+    /// `U` table, `V` view, `P` procedure
     pub kind: &'static str,
 }
 

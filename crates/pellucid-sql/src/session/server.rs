@@ -1,6 +1,6 @@
 //! What functions of SQLite ask the session for: the clock, names, counters, the error that CATCH has caught.
 
-use std::sync::{Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use super::cursor::CursorStatus;
 use super::objects::Object;
@@ -18,7 +18,7 @@ const VERSION: (i64, &str) = (16, "16.0.0.0");
 pub(crate) struct Caught {
     pub message: Message,
     pub line: u32,
-    pub procedure: Option<&'static str>,
+    pub procedure: Option<Arc<str>>,
 }
 
 /// What is shared with the functions of a connection.
@@ -60,6 +60,7 @@ struct State {
     identity: Option<i64>,
     now: Moment,
     nesting: i64,
+    procedure_id: i64,
     fetch_status: i64,
     cursor_rows: i64,
     cursors: Vec<CursorStatus>,
@@ -93,6 +94,7 @@ impl Shared {
                 identity: None,
                 now: now(),
                 nesting: 0,
+                procedure_id: 0,
                 fetch_status: 0,
                 cursor_rows: 0,
                 cursors: Vec::new(),
@@ -166,6 +168,11 @@ impl Shared {
     /// Sets the database that the session is in: `DB_ID()` and `DB_NAME()`.
     pub fn set_database(&self, id: i64, name: &str) {
         self.state().database = (id, name.to_owned());
+    }
+
+    /// Sets `@@PROCID`; what it was.
+    pub fn set_procedure_id(&self, id: i64) -> i64 {
+        std::mem::replace(&mut self.state().procedure_id, id)
     }
 
     /// Sets `@@FETCH_STATUS`.
@@ -377,7 +384,7 @@ impl Server for Shared {
             "ERROR_STATE" => number(caught.map(|caught| caught.message.state.into())),
             "ERROR_LINE" => number(caught.map(|caught| caught.line.into())),
             "ERROR_PROCEDURE" => {
-                name(caught.and_then(|caught| caught.procedure).map(str::to_owned))
+                name(caught.and_then(|caught| caught.procedure.as_deref()).map(str::to_owned))
             }
             "FILE_ID" | "FILE_IDEX" => number(
                 state
@@ -463,7 +470,8 @@ impl Server for Shared {
             "@@NESTLEVEL" => Value::Integer(state.nesting),
             "@@DATEFIRST" => Value::Integer(7),
             "@@LANGUAGE" => text("us_english"),
-            "@@LANGID" | "@@PROCID" | "@@OPTIONS" => Value::Integer(0),
+            "@@LANGID" | "@@OPTIONS" => Value::Integer(0),
+            "@@PROCID" => Value::Integer(state.procedure_id),
             "@@CURSOR_ROWS" => Value::Integer(state.cursor_rows),
             "@@FETCH_STATUS" => Value::Integer(state.fetch_status),
             "@@LOCK_TIMEOUT" => Value::Integer(-1),

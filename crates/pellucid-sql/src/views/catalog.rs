@@ -3,7 +3,7 @@
 use rusqlite::OptionalExtension;
 
 use super::{flag, text, Column, Row};
-use crate::instance::{Known, SETTINGS};
+use crate::instance::{Known, Module, SETTINGS};
 use crate::message::Result;
 use crate::session::{declared_type, object_id, split, Databases};
 use crate::translate::quoted;
@@ -38,7 +38,7 @@ pub(super) const SCHEMAS: [Column; 3] =
     [("name", SqlType::SYSNAME), ("schema_id", SqlType::Int), ("principal_id", SqlType::Int)];
 
 /// Source: Microsoft's "sys.objects".
-pub(super) const OBJECTS: [Column; 9] = [
+pub(super) const OBJECTS: [Column; 10] = [
     ("name", SqlType::SYSNAME),
     ("object_id", SqlType::Int),
     ("principal_id", SqlType::Int),
@@ -47,7 +47,30 @@ pub(super) const OBJECTS: [Column; 9] = [
     ("type", SqlType::Char(2)),
     ("type_desc", DESC),
     ("create_date", SqlType::DateTime),
+    ("modify_date", SqlType::DateTime),
     ("is_ms_shipped", SqlType::Bit),
+];
+
+/// Source: Microsoft's "sys.sql_modules".
+pub(super) const MODULES: [Column; 7] = [
+    ("object_id", SqlType::Int),
+    ("definition", SqlType::NVARCHAR_MAX),
+    ("uses_ansi_nulls", SqlType::Bit),
+    ("uses_quoted_identifier", SqlType::Bit),
+    ("is_schema_bound", SqlType::Bit),
+    ("uses_database_collation", SqlType::Bit),
+    ("is_recompiled", SqlType::Bit),
+];
+
+/// Source: Microsoft's "ROUTINES".
+pub(super) const ROUTINES: [Column; 7] = [
+    ("ROUTINE_CATALOG", SqlType::SYSNAME),
+    ("ROUTINE_SCHEMA", SqlType::SYSNAME),
+    ("ROUTINE_NAME", SqlType::SYSNAME),
+    ("ROUTINE_TYPE", SqlType::nvarchar(20)),
+    ("ROUTINE_DEFINITION", SqlType::nvarchar(4000)),
+    ("CREATED", SqlType::DateTime),
+    ("LAST_ALTERED", SqlType::DateTime),
 ];
 
 /// Source: Microsoft's "sys.columns".
@@ -157,7 +180,63 @@ pub(super) fn schemas(databases: &Databases) -> Result<Vec<Row>> {
 }
 
 pub(super) fn objects(databases: &Databases) -> Result<Vec<Row>> {
-    objects_of(databases, |_| true)
+    let mut rows = objects_of(databases, |_| true)?;
+    rows.extend(procedures(databases)?);
+    Ok(rows)
+}
+
+pub(super) fn procedures(databases: &Databases) -> Result<Vec<Row>> {
+    let known = databases.current()?;
+    let row = |module: &Module| {
+        let (schema, name) = split(&module.name);
+        vec![
+            text(name),
+            Value::Integer(object_id(&known.name, &module.name)),
+            Value::Null,
+            Value::Integer(schema_id(schema)),
+            Value::Integer(0),
+            text("P "),
+            text("SQL_STORED_PROCEDURE"),
+            text(&module.created),
+            text(&module.modified),
+            flag(false),
+        ]
+    };
+    Ok(databases.instance.modules(&known)?.iter().map(row).collect())
+}
+
+pub(super) fn modules(databases: &Databases) -> Result<Vec<Row>> {
+    let known = databases.current()?;
+    let row = |module: &Module| {
+        vec![
+            Value::Integer(object_id(&known.name, &module.name)),
+            text(&module.definition),
+            flag(module.ansi_nulls),
+            flag(module.quoted_identifier),
+            flag(false),
+            flag(false),
+            flag(false),
+        ]
+    };
+    Ok(databases.instance.modules(&known)?.iter().map(row).collect())
+}
+
+pub(super) fn routines(databases: &Databases) -> Result<Vec<Row>> {
+    let known = databases.current()?;
+    let row = |module: &Module| {
+        let (schema, name) = split(&module.name);
+        let begin: String = module.definition.chars().take(4000).collect();
+        vec![
+            text(&known.name),
+            text(schema),
+            text(name),
+            text("PROCEDURE"),
+            text(begin),
+            text(&module.created),
+            text(&module.modified),
+        ]
+    };
+    Ok(databases.instance.modules(&known)?.iter().map(row).collect())
 }
 
 pub(super) fn tables(databases: &Databases) -> Result<Vec<Row>> {
@@ -180,6 +259,7 @@ fn objects_of(databases: &Databases, wanted: fn(bool) -> bool) -> Result<Vec<Row
             Value::Integer(0),
             text(if *is_view { "V " } else { "U " }),
             text(if *is_view { "VIEW" } else { "USER_TABLE" }),
+            Value::Null,
             Value::Null,
             flag(false),
         ]

@@ -328,6 +328,10 @@ impl Choices<'_> {
         let if_exists = self.flag();
         match self.below(8) {
             0 => ObjectStatement::DropTables { if_exists, tables: self.list(1, Self::object) },
+            1 if self.flag() => ObjectStatement::DropProcedures {
+                if_exists,
+                procedures: self.list(1, Self::object),
+            },
             1 => ObjectStatement::DropViews { if_exists, views: self.list(1, Self::object) },
             2 => ObjectStatement::DropSchema { if_exists, name: self.name() },
             3 => ObjectStatement::DropIndexes {

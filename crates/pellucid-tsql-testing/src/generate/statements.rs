@@ -10,6 +10,7 @@ use super::Choices;
 pub(super) struct Place {
     in_loop: bool,
     in_catch: bool,
+    in_module: bool,
 }
 
 impl Choices<'_> {
@@ -23,17 +24,29 @@ impl Choices<'_> {
 
     /// What has to be alone in its batch.
     fn alone(&mut self) -> StatementKind {
-        let alone = match self.flag() {
-            true => ObjectStatement::CreateSchema {
+        let verb = [ViewVerb::Create, ViewVerb::CreateOrAlter, ViewVerb::Alter][self.below(3)];
+        let alone = match self.below(3) {
+            0 => ObjectStatement::Procedure(Box::new(Procedure {
+                verb,
+                name: self.object(),
+                parameters: self.list(0, |c| ProcedureParameter {
+                    variable: c.variable(),
+                    data_type: c.data_type(),
+                    default: c.maybe(|c| Expression::Literal(Literal::String(c.string()))),
+                    output: c.flag(),
+                }),
+                recompile: self.flag(),
+                body: self.list(0, |c| c.statement(Place { in_module: true, ..Place::default() })),
+            })),
+            1 => ObjectStatement::CreateSchema {
                 name: self.name(),
                 authorization: self.maybe(Self::name),
             },
-            false => {
+            _ => {
                 let mut query = self.query();
                 query.with = self.with();
                 ObjectStatement::View(View {
-                    verb: [ViewVerb::Create, ViewVerb::CreateOrAlter, ViewVerb::Alter]
-                        [self.below(3)],
+                    verb,
                     name: self.object(),
                     columns: self.names(0),
                     schema_binding: self.flag(),
@@ -438,7 +451,10 @@ impl Choices<'_> {
             11 => Control::WaitFor { kind: self.word(), time: self.text() },
             12 => Control::Goto(self.name()),
             13 => Control::Label(self.name()),
-            _ => Control::Return,
+            _ => Control::Return(match place.in_module {
+                true => self.maybe(|c| Expression::Variable(c.variable())),
+                false => None,
+            }),
         }
     }
 }

@@ -8,7 +8,7 @@ use pellucid_tsql::ast::{
 use super::{put, List, Listed, Maybe, One, Print, Printer};
 
 /// Statements one level deeper, each on a line of its own.
-struct Indented<'a>(&'a [Statement]);
+pub(super) struct Indented<'a>(pub &'a [Statement]);
 
 impl Print for Indented<'_> {
     fn print(&self, to: &mut Printer) {
@@ -82,7 +82,7 @@ impl Print for Control {
             }
             Control::Break => put!(to, "BREAK"),
             Control::Continue => put!(to, "CONTINUE"),
-            Control::Return => put!(to, "RETURN"),
+            Control::Return(value) => put!(to, "RETURN", Maybe(" ", value)),
             Control::Goto(label) => put!(to, "GOTO ", label),
             Control::Label(label) => put!(to, label, ":"),
             Control::Print(value) => put!(to, "PRINT ", value),

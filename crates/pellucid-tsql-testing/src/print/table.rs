@@ -2,10 +2,11 @@
 
 use pellucid_tsql::ast::{
     AlterTable, Column, ColumnConstraint, ColumnProperty, CreateIndex, CreateTable, DropIndex,
-    IndexColumn, Key, ObjectStatement, References, ReferentialAction, TableConstraint,
-    TableElement, TableRule, View, ViewVerb,
+    IndexColumn, Key, ObjectStatement, Procedure, ProcedureParameter, References,
+    ReferentialAction, TableConstraint, TableElement, TableRule, View, ViewVerb,
 };
 
+use super::control::Indented;
 use super::maintenance::Options;
 use super::{put, If, List, Listed, Maybe, One, Print, Printer};
 
@@ -25,6 +26,10 @@ impl Print for ObjectStatement {
                 put!(to, "DROP INDEX ", If(*if_exists, "IF EXISTS "), List(indexes));
             }
             ObjectStatement::View(view) => view.print(to),
+            ObjectStatement::Procedure(procedure) => procedure.print(to),
+            ObjectStatement::DropProcedures { if_exists, procedures } => {
+                put!(to, "DROP PROCEDURE ", If(*if_exists, "IF EXISTS "), List(procedures));
+            }
             ObjectStatement::DropViews { if_exists, views } => {
                 put!(to, "DROP VIEW ", If(*if_exists, "IF EXISTS "), List(views));
             }
@@ -196,14 +201,34 @@ impl Print for DropIndex {
     }
 }
 
+impl Print for ViewVerb {
+    fn print(&self, to: &mut Printer) {
+        let verb = match self {
+            ViewVerb::Create => "CREATE",
+            ViewVerb::CreateOrAlter => "CREATE OR ALTER",
+            ViewVerb::Alter => "ALTER",
+        };
+        put!(to, verb);
+    }
+}
+
+impl Print for Procedure {
+    fn print(&self, to: &mut Printer) {
+        put!(to, self.verb, " PROCEDURE ", self.name, Listed(" ", &self.parameters, ""));
+        put!(to, If(self.recompile, " WITH RECOMPILE"), " AS", Indented(&self.body));
+    }
+}
+
+impl Print for ProcedureParameter {
+    fn print(&self, to: &mut Printer) {
+        put!(to, self.variable, " ", self.data_type, Maybe(" = ", &self.default));
+        put!(to, If(self.output, " OUTPUT"));
+    }
+}
+
 impl Print for View {
     fn print(&self, to: &mut Printer) {
-        let verb = match self.verb {
-            ViewVerb::Create => "CREATE VIEW ",
-            ViewVerb::CreateOrAlter => "CREATE OR ALTER VIEW ",
-            ViewVerb::Alter => "ALTER VIEW ",
-        };
-        put!(to, verb, self.name, Listed(" (", &self.columns, ")"));
+        put!(to, self.verb, " VIEW ", self.name, Listed(" (", &self.columns, ")"));
         put!(to, If(self.schema_binding, " WITH SCHEMABINDING"), " AS ", self.query);
         put!(to, If(self.check_option, " WITH CHECK OPTION"));
     }

@@ -21,8 +21,8 @@ pub enum Control {
     Break,
     /// `CONTINUE`
     Continue,
-    /// `RETURN`
-    Return,
+    /// `RETURN [value]`; the value only within a procedure.
+    Return(Option<Expression>),
     /// `GOTO label`
     Goto(Name),
     /// `label:`

@@ -1,6 +1,6 @@
 //! CREATE, ALTER and DROP of tables, indexes, views and schemas.
 
-use super::{Condition, DataType, Expression, IndexOption, Name, ObjectName, Query};
+use super::{Condition, DataType, Expression, IndexOption, Name, ObjectName, Procedure, Query};
 use crate::keyword::words;
 
 /// Statements on what is in a database.
@@ -22,6 +22,10 @@ pub enum ObjectStatement {
     View(View),
     /// `DROP VIEW`
     DropViews { if_exists: bool, views: Vec<ObjectName> },
+    /// `CREATE PROCEDURE`, `ALTER PROCEDURE`
+    Procedure(Box<Procedure>),
+    /// `DROP PROCEDURE`
+    DropProcedures { if_exists: bool, procedures: Vec<ObjectName> },
     /// `CREATE SCHEMA`
     CreateSchema { name: Name, authorization: Option<Name> },
     /// `DROP SCHEMA`

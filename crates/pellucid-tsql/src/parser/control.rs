@@ -97,7 +97,9 @@ impl Parser<'_> {
     pub(super) fn return_statement(&mut self) -> Result<StatementKind> {
         self.advance();
         let valued = match self.current.kind {
-            TokenKind::Symbol(Symbol::LeftParenthesis | Symbol::Minus | Symbol::Plus)
+            TokenKind::Symbol(
+                Symbol::LeftParenthesis | Symbol::Minus | Symbol::Plus | Symbol::Tilde,
+            )
             | TokenKind::Integer
             | TokenKind::Decimal
             | TokenKind::Float
@@ -106,13 +108,30 @@ impl Parser<'_> {
             | TokenKind::String { .. }
             | TokenKind::Variable
             | TokenKind::SystemVariable
-            | TokenKind::Keyword(K::NULL | K::CASE | K::CONVERT | K::COALESCE) => true,
-            _ => self.at_name() && !self.at(K::THROW),
+            | TokenKind::Keyword(
+                K::NULL
+                | K::CASE
+                | K::CONVERT
+                | K::COALESCE
+                | K::NULLIF
+                | K::LEFT
+                | K::RIGHT
+                | K::TRY_CONVERT
+                | K::CURRENT_TIMESTAMP,
+            ) => true,
+            // What may begin a statement as well begins one within a procedure.
+            _ => {
+                self.at_name()
+                    && !self.at(K::THROW)
+                    && self.peek() != TokenKind::Symbol(Symbol::Colon)
+            }
         };
-        match valued {
-            true => self.fail(ErrorKind::ReturnsValue),
-            false => Ok(StatementKind::Control(Control::Return)),
-        }
+        let value = match valued {
+            true if !self.in_module => return self.fail(ErrorKind::ReturnsValue),
+            true => Some(self.expression()?),
+            false => None,
+        };
+        Ok(StatementKind::Control(Control::Return(value)))
     }
 
     pub(super) fn throw(&mut self) -> Result<Control> {

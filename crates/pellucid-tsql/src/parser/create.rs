@@ -29,8 +29,6 @@ const UNSUPPORTED: &[&str] = &[
     "FUNCTION",
     "MESSAGE TYPE",
     "PARTITION",
-    "PROC",
-    "PROCEDURE",
     "QUEUE",
     "REMOTE SERVICE BINDING",
     "RESOURCE",
@@ -63,6 +61,7 @@ impl Parser<'_> {
             self.require_all(&[K::OR, K::ALTER])?;
             return match self.keyword() {
                 Some(K::VIEW) => self.view(ViewVerb::CreateOrAlter),
+                Some(K::PROC | K::PROCEDURE) => self.procedure(ViewVerb::CreateOrAlter),
                 _ => self.unknown_object("CREATE OR ALTER"),
             };
         }
@@ -86,6 +85,7 @@ impl Parser<'_> {
                 self.create_index()
             }
             Some(K::VIEW) => self.view(ViewVerb::Create),
+            Some(K::PROC | K::PROCEDURE) => self.procedure(ViewVerb::Create),
             Some(K::SCHEMA) => self.create_schema(),
             _ => self.unknown_object("CREATE"),
         }
@@ -113,6 +113,7 @@ impl Parser<'_> {
             Some(K::TABLE) => self.alter_table(),
             Some(K::INDEX) => self.alter_index(),
             Some(K::VIEW) => self.view(ViewVerb::Alter),
+            Some(K::PROC | K::PROCEDURE) => self.procedure(ViewVerb::Alter),
             Some(word @ (K::ASYMMETRIC | K::SCHEMA)) => {
                 self.unsupported(format!("ALTER {}", word.text()))
             }
@@ -144,6 +145,10 @@ impl Parser<'_> {
             Some(K::VIEW) => {
                 let (if_exists, views) = self.drop_objects()?;
                 Ok(StatementKind::Object(ObjectStatement::DropViews { if_exists, views }))
+            }
+            Some(K::PROC | K::PROCEDURE) => {
+                let (if_exists, procedures) = self.drop_objects()?;
+                Ok(StatementKind::Object(ObjectStatement::DropProcedures { if_exists, procedures }))
             }
             Some(K::INDEX) => self.drop_indexes(),
             Some(K::SCHEMA) => self.drop_schema(),

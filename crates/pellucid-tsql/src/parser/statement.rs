@@ -36,6 +36,21 @@ impl Parser<'_> {
         }
     }
 
+    /// Statements up to the end of the batch.
+    pub(super) fn rest_of_batch(&mut self) -> Result<Vec<Statement>> {
+        let mut statements = Vec::new();
+        self.separated = true;
+        // None of them is the first of its batch.
+        self.first = false;
+        loop {
+            self.skip_semicolons();
+            if self.current.kind == TokenKind::End {
+                return Ok(statements);
+            }
+            statements.push(self.statement()?);
+        }
+    }
+
     /// One statement, as the body of IF, ELSE or WHILE.
     pub(super) fn body(&mut self) -> Result<Box<Statement>> {
         self.separated = true;

@@ -211,12 +211,19 @@ fn cursors_and_labels() {
         "DEALLOCATE GLOBAL c",
         "GOTO done",
         "done:",
+        "DROP PROCEDURE IF EXISTS p, dbo.q",
     ]);
     prints_as(&[
         (
             "DECLARE c INSENSITIVE SCROLL CURSOR FOR SELECT 1 FOR READ ONLY",
             "DECLARE c CURSOR STATIC SCROLL READ_ONLY FOR SELECT 1",
         ),
+        ("DROP PROC p", "DROP PROCEDURE p"),
+        (
+            "CREATE PROC p (@a int, @b varchar(max) = none OUT) WITH RECOMPILE AS RETURN -1",
+            "CREATE PROCEDURE p @a int, @b varchar(max) = N'none' OUTPUT WITH RECOMPILE AS\n    RETURN -1;\n",
+        ),
+        ("ALTER PROCEDURE s.p AS", "ALTER PROCEDURE s.p AS\n"),
         ("FETCH c INTO @a", "FETCH NEXT FROM c INTO @a"),
         ("FETCH FROM c", "FETCH NEXT FROM c"),
         ("FETCH FIRST FROM first", "FETCH FIRST FROM [first]"),

@@ -51,7 +51,7 @@ impl Session {
         }
         let (before, _) = self.databases.instance.configured(setting)?;
         self.databases.instance.configure(setting, value)?;
-        let procedure = self.frame().procedure.replace(NAME);
+        let procedure = self.frame().procedure.replace(NAME.into());
         self.inform(Message::of(table::OPTION_CHANGED, [&setting.name, &before, &value]));
         self.frame().procedure = procedure;
         Ok(())

@@ -10,12 +10,17 @@ rows! {
         "The variable name '@{variable}' has already been declared. Variable names must be unique within a query batch \
          or stored procedure.";
     148, 15, BAD_WAIT = "Incorrect time syntax in time string '{time}' used with WAITFOR.";
+    166, 15, NO_DATABASE_PREFIX =
+        "'{statement}' does not allow specifying the database name as a prefix to the object name.";
     201, 16, ARGUMENT_MISSING =
         "Procedure or function '{procedure}' expects parameter '@{parameter}', which was not supplied.";
     217, 16, TOO_DEEP =
         "Maximum stored procedure, function, trigger, or view nesting level exceeded (limit 32).";
     226, 16, NOT_IN_TRANSACTION =
         "{statement} statement not allowed within multi-statement transaction.";
+    266, 16, TRANSACTIONS_MISMATCH =
+        "Transaction count after EXECUTE indicates a mismatching number of BEGIN and COMMIT statements. Previous count = \
+         {previous}, current count = {current}.";
     628, 16, SAVE_WITHOUT_TRANSACTION =
         "Cannot issue SAVE TRANSACTION when there is no active transaction.";
     1026, 15, GOTO_INTO_TRY = "GOTO cannot be used to jump into a TRY or CATCH scope.";
@@ -52,11 +57,16 @@ rows! {
     8144, 16, TOO_MANY_ARGUMENTS =
         "Procedure or function {procedure} has too many arguments specified.";
     8145, 16, UNKNOWN_PARAMETER = "@{parameter} is not a parameter for procedure {procedure}.";
+    8162, 16, NOT_AN_OUTPUT =
+        "The formal parameter \"@{parameter}\" was not declared as an OUTPUT parameter, but the actual parameter passed in \
+         requested output.";
     8178, 16, PARAMETER_MISSING =
         "The parameterized query '{statement}' expects the parameter '@{parameter}', which was not supplied.";
     10704, 15, THROW_OUTSIDE_CATCH =
         "To rethrow an error, a THROW statement must be used inside a CATCH block. Insert the THROW statement inside a \
          CATCH block, or add error parameters to the THROW statement.";
+    15009, 16, UNKNOWN_OBJECT_IN =
+        "The object '{name}' does not exist in database '{database}' or is invalid for this operation.";
     18054, 16, UNKNOWN_RAISED =
         "Error {number}, severity {severity}, state {state} was raised, but no message with that error number was \
          found in sys.messages. If error is larger than 50000, make sure the user-defined message is added using \

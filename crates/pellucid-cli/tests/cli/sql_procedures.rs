@@ -1,0 +1,247 @@
+//! Goal: procedures of scripts do what they do on SQL Server, and what is kept of them is sealed.
+//!
+//! Method: made, changed, called and dropped by `pellucid sql`; each message; then every file of the instance is searched.
+
+use crate::sql_server::{errors, Server};
+
+fn printed(server: &Server, script: &str) -> Vec<String> {
+    let told = server.run(script).all();
+    assert!(!told.contains("Msg "), "{script}\n{told}");
+    told.lines().filter(|line| !line.is_empty()).map(str::to_owned).collect()
+}
+
+fn refused(server: &Server, script: &str) -> Vec<String> {
+    let told = server.run(script).all();
+    let found = errors(&told);
+    assert!(!found.is_empty(), "{script}\n{told}");
+    found.into_iter().map(|(number, _)| number.trim_start_matches("Msg ").to_owned()).collect()
+}
+
+#[test]
+fn parameters_defaults_output_and_return() {
+    let server = Server::with(&[]);
+    let made = "CREATE PROCEDURE dbo.area
+  @width int,
+  @height decimal(5, 2) = 1.50,
+  @name nvarchar(20) = N'none',
+  @out decimal(9, 2) = NULL OUTPUT
+AS
+SET NOCOUNT ON;
+SET @out = @width * @height;
+PRINT CONCAT(@name, ' ', @out);
+IF @width < 0 RETURN -1;
+RETURN @width + 1
+GO
+";
+    let script = format!(
+        "{made}DECLARE @o decimal(9, 2), @rc int;
+EXEC @rc = area 2, 3, 'x', @o OUTPUT;
+PRINT CONCAT('o=', @o, ' rc=', @rc);
+EXECUTE @rc = dbo.area @height = 2.25, @width = 4, @out = @o OUT;
+PRINT CONCAT('o=', @o, ' rc=', @rc);
+EXEC @rc = master.dbo.area -1, DEFAULT, @name = 'y';
+PRINT CONCAT('o=', @o, ' rc=', @rc);
+DECLARE @p sysname = '[dbo].[area]';
+EXEC @p @width = 1;"
+    );
+    assert_eq!(
+        printed(&server, &script),
+        [
+            "x 6.00",
+            "o=6.00 rc=3",
+            "none 9.00",
+            "o=9.00 rc=5",
+            "y -1.50",
+            "o=9.00 rc=-1",
+            "none 1.50"
+        ]
+    );
+    for (call, number) in [
+        ("EXEC area", "201"),
+        ("EXEC area 1, 2, 3, 4, 5", "8144"),
+        ("EXEC area @none = 1", "8145"),
+        ("DECLARE @o int EXEC area @width = @o OUTPUT", "8162"),
+        ("EXEC nowhere", "2812"),
+        ("EXEC area 'x'", "245"),
+    ] {
+        assert_eq!(refused(&server, call), [number], "{call}");
+    }
+}
+
+/// In a session of its own: it is kept. Its settings are those of its making.
+#[test]
+fn it_is_kept_with_its_settings() {
+    let server = Server::with(&[]);
+    server
+        .run(
+            "CREATE DATABASE app
+GO
+USE app
+GO
+SET QUOTED_IDENTIFIER OFF
+SET ANSI_NULLS OFF
+GO
+-- what it is for
+CREATE PROC show @v int = NULL AS
+IF @v = NULL PRINT \"it's null\"
+PRINT DB_NAME()
+PRINT OBJECT_NAME(@@PROCID)
+PRINT @@NESTLEVEL
+GO",
+        )
+        .succeeded();
+    let script = "USE app; SET QUOTED_IDENTIFIER ON; SET ANSI_NULLS ON
+GO
+EXEC show
+GO
+USE master
+GO
+EXEC app..show 1
+PRINT DB_NAME()";
+    let shown: Vec<String> = printed(&server, script)
+        .into_iter()
+        .filter(|line| !line.starts_with("Changed database"))
+        .collect();
+    assert_eq!(shown[..4], ["it's null", "app", "show", "1"]);
+    assert_eq!(shown[4..].first().map(String::as_str), Some("app"));
+    assert_eq!(shown.last().map(String::as_str), Some("master"));
+    let of_app = |query: &str| server.rows(&format!("SET NOCOUNT ON; USE app; {query}"));
+    let last = |query: &str| of_app(query).pop().unwrap();
+    assert_eq!(last("SELECT name, type FROM sys.objects WHERE type = 'P'"), "show|P");
+    assert_eq!(last("SELECT uses_ansi_nulls, uses_quoted_identifier FROM sys.sql_modules"), "0|0");
+    assert_eq!(
+        last("SELECT CASE WHEN OBJECT_ID('dbo.show', 'P') = OBJECT_ID('show') THEN 'same' END"),
+        "same"
+    );
+    assert!(server
+        .run("USE app EXEC sp_helptext 'dbo.show'")
+        .succeeded()
+        .contains("-- what it is for"));
+    // It goes with its database.
+    server.run("DROP DATABASE app").succeeded();
+    server.run("CREATE DATABASE app").succeeded();
+    assert_eq!(refused(&server, "EXEC app..show"), ["2812"]);
+}
+
+#[test]
+fn create_alter_and_drop() {
+    let server = Server::with(&[]);
+    server.run("CREATE PROCEDURE p AS PRINT 1").succeeded();
+    assert_eq!(refused(&server, "CREATE PROCEDURE p AS PRINT 2"), ["2714"]);
+    assert_eq!(refused(&server, "ALTER PROCEDURE q AS PRINT 2"), ["208"]);
+    assert_eq!(printed(&server, "ALTER PROC p AS PRINT 2\nGO\nEXEC p"), ["2"]);
+    assert_eq!(printed(&server, "CREATE OR ALTER PROCEDURE p AS PRINT 3\nGO\nEXEC p"), ["3"]);
+    // Scripts make a stub first, and change it then.
+    let stub = "IF NOT EXISTS (SELECT * FROM sys.objects WHERE object_id = OBJECT_ID(N'[dbo].[stub]') AND type in (N'P', N'PC'))
+BEGIN
+EXEC dbo.sp_executesql @statement = N'CREATE PROCEDURE [dbo].[stub] AS'
+END
+GO
+ALTER PROCEDURE [dbo].[stub] AS BEGIN SET NOCOUNT ON PRINT 'whole' END
+GO
+EXEC stub";
+    assert_eq!(printed(&server, stub), ["whole"]);
+    assert_eq!(refused(&server, "DROP PROCEDURE nowhere"), ["3701"]);
+    server.run("DROP PROCEDURE IF EXISTS nowhere, p").succeeded();
+    assert_eq!(refused(&server, "EXEC p"), ["2812"]);
+    for (script, number) in [
+        ("PRINT 1 CREATE PROCEDURE p AS PRINT 1", "111"),
+        ("CREATE PROCEDURE app.dbo.p AS PRINT 1", "166"),
+        ("CREATE PROCEDURE p @a int, @A int AS PRINT 1", "134"),
+        ("CREATE PROCEDURE p AS GOTO nowhere", "133"),
+        ("CREATE PROCEDURE p AS SELECT FROM", "156"),
+        ("CREATE PROCEDURE #p AS PRINT 1", "50001"),
+        ("CREATE PROCEDURE p WITH ENCRYPTION AS PRINT 1", "50001"),
+        ("CREATE PROCEDURE p WITH EXECUTE AS OWNER AS PRINT 1", "50001"),
+        ("BEGIN TRAN EXEC ('CREATE PROCEDURE p AS PRINT 1') ROLLBACK", "226"),
+        ("RETURN 1", "178"),
+    ] {
+        assert_eq!(refused(&server, script)[0], number, "{script}");
+    }
+}
+
+/// Errors say the procedure and its own line; a transaction that it leaves open is told; what it makes for itself ends with it.
+#[test]
+fn what_happens_within() {
+    let server = Server::with(&[]);
+    let script = "CREATE PROC inner_p @n int AS
+BEGIN
+  IF @n = 0 SELECT 1 / @n;
+  IF @n = 1 THROW 50001, 'thrown', 1;
+  RETURN 7;
+END
+GO
+CREATE PROC outer_p @n int AS
+DECLARE @rc int = 99;
+CREATE TABLE #own (a int);
+EXEC @rc = inner_p @n;
+PRINT CONCAT('rc=', @rc);
+GO
+EXEC outer_p 2
+EXEC outer_p 0
+IF OBJECT_ID('tempdb..#own') IS NULL PRINT 'gone'
+BEGIN TRY
+  EXEC outer_p 1
+END TRY
+BEGIN CATCH
+  PRINT CONCAT(ERROR_NUMBER(), ' ', ERROR_PROCEDURE(), ' ', ERROR_LINE(), ' ', @@NESTLEVEL)
+END CATCH";
+    let told = server.run(script).all();
+    for line in [
+        "rc=7",
+        "Msg 8134, Level 16, State 1, Server",
+        "Procedure inner_p, Line 3",
+        "gone",
+        "50001 inner_p 4 0",
+    ] {
+        assert!(told.contains(line), "{line}\n{told}");
+    }
+    let script = "CREATE PROC leaves AS BEGIN TRAN\nGO\nEXEC leaves\nROLLBACK";
+    assert_eq!(refused(&server, script), ["266"]);
+    let script = "CREATE PROC again @n int AS SET @n += 1; EXEC again @n\nGO\nEXEC again 0";
+    assert_eq!(refused(&server, script), ["217"]);
+}
+
+/// A procedure of `master` whose name begins with `sp_` works in the database that it is called in.
+#[test]
+fn sp_of_master_is_for_all() {
+    let server = Server::with(&[]);
+    let script = "CREATE DATABASE app
+GO
+CREATE PROC sp_here AS PRINT DB_NAME()
+GO
+CREATE PROC there AS PRINT DB_NAME()
+GO
+USE app
+GO
+EXEC sp_here";
+    assert_eq!(printed(&server, script).last().unwrap(), "app");
+    assert_eq!(refused(&server, "USE app EXEC there"), ["2812"]);
+}
+
+/// Nothing of a procedure lies in clear in any file.
+#[test]
+fn definitions_are_sealed() {
+    let server = Server::with(&[]);
+    let marker = "marker of a procedure 7c1e";
+    server
+        .run(&format!("CREATE PROC hides AS OPEN MASTER KEY DECRYPTION BY PASSWORD = '{marker}'"))
+        .succeeded();
+    assert!(server.run("EXEC sp_helptext 'hides'").succeeded().contains(marker));
+    let mut waiting = vec![server.0.path("keys")];
+    let mut files = 0;
+    while let Some(path) = waiting.pop() {
+        match path.is_dir() {
+            true => {
+                waiting.extend(std::fs::read_dir(&path).unwrap().map(|one| one.unwrap().path()))
+            }
+            false => {
+                files += 1;
+                let bytes = std::fs::read(&path).unwrap_or_default();
+                let found = bytes.windows(marker.len()).any(|part| part == marker.as_bytes());
+                assert!(!found, "{}", path.display());
+            }
+        }
+    }
+    assert!(files > 3, "{files}");
+}

@@ -1,0 +1,282 @@
+//! CREATE, ALTER, DROP PROCEDURE, and their calls.
+//!
+//! Source: Microsoft's "CREATE PROCEDURE" and "EXECUTE". The definition is kept as it was written and read again at its call.
+
+use std::rc::Rc;
+use std::sync::Arc;
+
+use pellucid_tsql::ast::{
+    Expression, ObjectName, ObjectStatement, Procedure, ProcedureParameter, StatementKind, ViewVerb,
+};
+use pellucid_tsql::parse_as;
+
+use super::procedure::{after, named, Arguments, Given};
+use super::{control, labels, Done, Flow, Raised};
+use crate::instance::{Known, Module, MASTER};
+use crate::message::{table, Message};
+use crate::session::{object_id, sqlite_name, Frame, Session};
+use crate::translate::{object_text, ResultColumn, Variables};
+use crate::values::convert::{convert, natural_type, Value};
+use crate::values::types::{Family, SqlType};
+
+/// Procedures that are kept as they were read.
+const READ_MOST: usize = 64;
+
+/// A procedure as it is called.
+#[derive(Debug)]
+pub(crate) struct Ready {
+    /// The text it was read from.
+    definition: String,
+    ansi_nulls: bool,
+    quoted_identifier: bool,
+    procedure: Procedure,
+}
+
+impl Session {
+    pub(super) fn create_procedure(&mut self, procedure: &Procedure) -> Done {
+        let shown = procedure.name.object.as_str();
+        if procedure.name.database.is_some() || procedure.name.server.is_some() {
+            return Err(Message::of(table::NO_DATABASE_PREFIX, [&"CREATE/ALTER PROCEDURE"]).into());
+        }
+        if shown.starts_with('#') {
+            return Err(Message::unsupported("temporary procedure").into());
+        }
+        self.outside_transaction("CREATE/ALTER PROCEDURE")?;
+        for (at, parameter) in procedure.parameters.iter().enumerate() {
+            let name = &parameter.variable.0;
+            let is_same = |other: &ProcedureParameter| other.variable.0.eq_ignore_ascii_case(name);
+            if procedure.parameters[..at].iter().any(is_same) {
+                return Err(Message::of(table::DECLARED_TWICE, [name]).into());
+            }
+            SqlType::declared(&parameter.data_type, 1)?;
+        }
+        control::check_declarations(&procedure.body)?;
+        labels::check(&procedure.body)?;
+        let known = self.databases.current()?;
+        let name = sqlite_name(&procedure.name);
+        let exists = self.databases.instance.module(&known, &name)?.is_some();
+        match procedure.verb {
+            ViewVerb::Create if exists || self.is_table(&procedure.name)? => {
+                return Err(Message::object_exists(shown).into());
+            }
+            ViewVerb::Alter if !exists => {
+                let text = object_text(&procedure.name);
+                return Err(Message::of(table::UNKNOWN_OBJECT, [&text]).into());
+            }
+            _ => {}
+        }
+        let as_set = (!self.settings.nulls_are_equal, !self.settings.quotes_are_strings);
+        let definition = self.frame().text.clone();
+        Ok(self.databases.instance.keep_module(&known, &name, &definition, as_set)?)
+    }
+
+    /// Whether a table or view of the current database has the name.
+    fn is_table(&self, name: &ObjectName) -> Done<bool> {
+        let known = self.databases.current()?;
+        if known.is_system() {
+            return Ok(false);
+        }
+        let schema = self.databases.attach(&known)?;
+        Ok(self.databases.find_object(&schema, name)?.is_some())
+    }
+
+    pub(super) fn drop_procedures(&mut self, names: &[ObjectName], if_exists: bool) -> Done {
+        self.outside_transaction("DROP PROCEDURE")?;
+        for name in names {
+            let known = match &name.database {
+                Some(database) => self.databases.instance.database(database.as_str())?,
+                None => self.databases.current()?,
+            };
+            let was_there = self.databases.instance.drop_module(&known, &sqlite_name(name))?;
+            if !was_there && !if_exists {
+                let text = object_text(name);
+                return Err(Message::of(table::CANNOT_DROP, [&"procedure", &text]).into());
+            }
+        }
+        Ok(())
+    }
+
+    /// The procedure that a name means here, and its database: of the name's own, of the current one, and of `master` where
+    /// the name begins with `sp_`.
+    pub(super) fn module_of(&mut self, name: &ObjectName) -> Done<Option<(Known, Module)>> {
+        if let Some(server) = &name.server {
+            return Err(Message::unknown_server(server.as_str()).into());
+        }
+        let instance = &self.databases.instance;
+        let known = match &name.database {
+            Some(database) => instance.database(database.as_str())?,
+            None => self.databases.current()?,
+        };
+        let sqlite = sqlite_name(name);
+        if let Some(module) = instance.module(&known, &sqlite)? {
+            return Ok(Some((known, module)));
+        }
+        let is_shared = name.object.as_str().to_lowercase().starts_with("sp_");
+        if is_shared && name.database.is_none() && known.id != MASTER {
+            let master = instance.database("master")?;
+            if let Some(module) = instance.module(&master, &sqlite)? {
+                // It works on the database that it is called in.
+                return Ok(Some((known, module)));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Calls a procedure; what it returns.
+    pub(super) fn call_module(
+        &mut self,
+        known: &Known,
+        module: &Module,
+        given: &mut [Given],
+    ) -> Done<(Flow, i64)> {
+        let ready = self.ready(module)?;
+        let name: Arc<str> = Arc::from(ready.procedure.name.object.as_str());
+        let (mut frame, outputs) = self.bound(&ready.procedure, &name, given)?;
+        frame.procedure = Some(name);
+        frame.text = module.definition.clone();
+        let transactions = self.transactions;
+        let here = self.databases.current_name();
+        if !here.eq_ignore_ascii_case(&known.name) {
+            self.databases.enter(known);
+        }
+        let returned = std::mem::take(&mut self.returned);
+        let id = self.shared.set_procedure_id(object_id(&known.name, &module.name));
+        let (done, frame) = self.nested(frame, |session| {
+            session.settings.nulls_are_equal = !ready.ansi_nulls;
+            session.settings.quotes_are_strings = !ready.quoted_identifier;
+            session.run_block(&ready.procedure.body)
+        });
+        let returned = std::mem::replace(&mut self.returned, returned);
+        self.shared.set_procedure_id(id);
+        if let Ok(Some(before)) = self.databases.instance.find(&here) {
+            self.databases.enter(&before);
+        }
+        for (at, parameter) in outputs {
+            if let Some(one) = given.get_mut(at) {
+                one.value = frame.get(&parameter);
+            }
+        }
+        let flow = after(done)?;
+        if self.transactions != transactions {
+            let counts: [&dyn std::fmt::Display; 2] = [&transactions, &self.transactions];
+            return Err(Message::of(table::TRANSACTIONS_MISMATCH, counts).into());
+        }
+        Ok((flow, returned))
+    }
+
+    /// The procedure, read as it was when it was made.
+    fn ready(&mut self, module: &Module) -> Done<Rc<Ready>> {
+        let is_it = |ready: &&Rc<Ready>| {
+            ready.definition == module.definition
+                && ready.ansi_nulls == module.ansi_nulls
+                && ready.quoted_identifier == module.quoted_identifier
+        };
+        if let Some(ready) = self.modules.iter().find(is_it) {
+            return Ok(Rc::clone(ready));
+        }
+        let parsed =
+            parse_as(&module.definition, module.quoted_identifier).map_err(Message::from)?;
+        let procedure = parsed.statements.into_iter().find_map(|statement| match statement.kind {
+            StatementKind::Object(ObjectStatement::Procedure(procedure)) => Some(*procedure),
+            _ => None,
+        });
+        let Some(procedure) = procedure else {
+            return Err(Message::unknown_procedure(&module.name).into());
+        };
+        let ready = Rc::new(Ready {
+            definition: module.definition.clone(),
+            ansi_nulls: module.ansi_nulls,
+            quoted_identifier: module.quoted_identifier,
+            procedure,
+        });
+        if self.modules.len() >= READ_MOST {
+            self.modules.clear();
+        }
+        self.modules.push(Rc::clone(&ready));
+        Ok(ready)
+    }
+
+    /// A frame with the parameters, and those whose values go back: the place of the argument and the parameter's name.
+    fn bound(
+        &mut self,
+        procedure: &Procedure,
+        name: &str,
+        given: &[Given],
+    ) -> Done<(Frame, Vec<(usize, String)>)> {
+        let parameters = &procedure.parameters;
+        if given.len() > parameters.len() {
+            return Err(Message::too_many_arguments(name).into());
+        }
+        let is_named = |one: &Given, parameter: &ProcedureParameter| {
+            let wanted = one.parameter.as_deref();
+            wanted.is_some_and(|wanted| wanted.eq_ignore_ascii_case(&parameter.variable.0))
+        };
+        for one in given.iter().filter(|one| one.parameter.is_some()) {
+            if !parameters.iter().any(|parameter| is_named(one, parameter)) {
+                let unknown = one.parameter.as_deref().unwrap_or_default();
+                return Err(Message::of(table::UNKNOWN_PARAMETER, [&unknown, &name]).into());
+            }
+        }
+        let (mut frame, mut outputs) = (Frame::default(), Vec::new());
+        for (at, parameter) in parameters.iter().enumerate() {
+            let own = &parameter.variable.0;
+            let data_type = SqlType::declared(&parameter.data_type, 1)?;
+            let found = given
+                .iter()
+                .position(|one| is_named(one, parameter))
+                .or_else(|| given.get(at).is_some_and(|one| one.parameter.is_none()).then_some(at));
+            let argument = found.and_then(|at| given.get(at)).filter(|one| !one.is_default);
+            let value = match (argument, &parameter.default) {
+                (Some(one), _) => {
+                    if one.output.is_some() && !parameter.output {
+                        return Err(Message::of(table::NOT_AN_OUTPUT, [own]).into());
+                    }
+                    as_type(&one.value, data_type)?
+                }
+                (None, Some(default)) => self.default_value(default, data_type)?,
+                (None, None) => return Err(Message::argument_missing(name, own).into()),
+            };
+            frame.declare(own, data_type, value);
+            if parameter.output {
+                outputs.extend(found.map(|at| (at, own.clone())));
+            }
+        }
+        Ok((frame, outputs))
+    }
+
+    /// `sp_helptext`: the lines of a definition.
+    pub(super) fn sp_helptext(&mut self, arguments: &Arguments<'_>) -> Done {
+        let text = arguments.required(0)?;
+        let found = match named(&text) {
+            Some(name) => self.module_of(&name)?,
+            None => None,
+        };
+        let Some((_, module)) = found else {
+            let database = self.databases.current_name();
+            return Err(Message::of(table::UNKNOWN_OBJECT_IN, [&text, &database]).into());
+        };
+        let data_type = SqlType::nvarchar(255);
+        self.sink.columns(&[ResultColumn { name: "Text".to_owned(), data_type }]);
+        let mut count = 0;
+        for line in module.definition.split_inclusive('\n') {
+            let line = format!("{}\r\n", line.trim_end_matches(['\r', '\n']));
+            self.sink.row(vec![Value::Text(line)]);
+            count += 1;
+        }
+        self.count(count);
+        Ok(())
+    }
+
+    fn default_value(&mut self, default: &Expression, data_type: SqlType) -> Done<Value> {
+        self.value(default, Some(data_type))
+    }
+}
+
+/// An argument as its parameter takes it.
+fn as_type(value: &Value, data_type: SqlType) -> Done<Value> {
+    // A numeric already in its form: the variable had the same type.
+    if matches!(value, Value::Blob(_)) && data_type.family() == Family::Decimal {
+        return Ok(value.clone());
+    }
+    convert(value.clone(), natural_type(value), data_type, None).map_err(Raised::from)
+}
