@@ -102,6 +102,7 @@ mod sql_log;
 mod sql_messages;
 mod sql_output;
 mod sql_prompt;
+mod sql_queries;
 mod sql_server;
 mod sql_sessions;
 mod sql_tails;
