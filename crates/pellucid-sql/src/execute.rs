@@ -7,6 +7,7 @@ mod database;
 mod device;
 mod encryption;
 mod inspect;
+mod into;
 mod maintenance;
 mod master_key;
 mod media_option;

@@ -36,12 +36,12 @@ use crate::message::{Message, Result};
 use crate::translate::ResultColumn;
 
 pub use cancel::Cancel;
-pub(crate) use catalog::{shown, sqlite_name, Databases, Names};
+pub(crate) use catalog::{is_internal, shown, sqlite_name, Databases, Names};
 pub(crate) use frame::{Frame, TableVariable};
 pub(crate) use objects::{object_id, split};
 pub(crate) use recovery::Recovery;
 pub(crate) use server::{Caught, Shared};
-pub(crate) use types::declared_type;
+pub(crate) use types::{declaration, declared_type};
 
 use crate::values::convert::Value;
 

@@ -9,21 +9,35 @@ use crate::instance::Known;
 use crate::message::{table, Message, Result};
 use crate::session::{declared_type, Frame, Names, Session, TableVariable};
 use crate::translate::{
-    execute_assignments, Selection, Statement, Stored, Table, TableColumn, Translator,
+    execute_assignments, without_into, Catalog, Selection, Statement, Stored, Table, TableColumn,
+    Translator,
 };
 use crate::values::convert::Value;
 use crate::values::types::SqlType;
 
 impl Session {
     /// Translates with the names and variables of the frame at hand.
-    fn translated<T>(&mut self, translate: impl FnOnce(Translator<'_>) -> Result<T>) -> Done<T> {
+    pub(super) fn translated<T>(
+        &mut self,
+        translate: impl FnOnce(Translator<'_>) -> Result<T>,
+    ) -> Done<T> {
         self.frame();
         let Some(frame) = self.frames.last() else { return Err(Raised::cancelled()) };
         let names = Names { databases: &self.databases, frame };
         Ok(translate(Translator::new(&names, frame))?)
     }
 
+    /// The table that a name stands for.
+    pub(super) fn table(&mut self, name: &ObjectName) -> Done<Option<Table>> {
+        self.frame();
+        let Some(frame) = self.frames.last() else { return Err(Raised::cancelled()) };
+        Ok(Names { databases: &self.databases, frame }.table(name)?)
+    }
+
     pub(super) fn select(&mut self, query: &Query) -> Done {
+        if let Some((into, query)) = without_into(query) {
+            return self.select_into(&into, &query);
+        }
         match self.translated(|translator| translator.select(query))? {
             Selection::Rows(statement) => {
                 let rows = self.give(&statement)?;
@@ -122,11 +136,16 @@ impl Session {
         }
     }
 
-    fn change(&mut self, statement: &Statement) -> Done<u64> {
-        if self.settings.row_count > 0 {
+    pub(super) fn check_row_count(&self) -> Done {
+        match self.settings.row_count {
+            0 => Ok(()),
             // TOP says it within the statement.
-            return Err(Message::unsupported("SET ROWCOUNT for changes").into());
+            _ => Err(Message::unsupported("SET ROWCOUNT for changes").into()),
         }
+    }
+
+    pub(super) fn change(&mut self, statement: &Statement) -> Done<u64> {
+        self.check_row_count()?;
         self.databases.refresh(&statement.sql)?;
         let Some(frame) = self.frames.last() else { return Err(Raised::cancelled()) };
         let mut prepared = statement.prepare(&self.databases.connection, frame)?;

@@ -316,7 +316,12 @@ impl Work<'_> {
     }
 
     /// A value as the column holds it. What is too long is refused, not cut off.
-    fn written(&self, value: Typed, column: &TableColumn, table: &str) -> Result<String> {
+    pub(super) fn written(
+        &self,
+        value: Typed,
+        column: &TableColumn,
+        table: &str,
+    ) -> Result<String> {
         let to = column.data_type;
         let from = value.data_type;
         let bounded = matches!(to.length(), Some(Length::Of(_)));

@@ -119,6 +119,9 @@ impl Work<'_> {
         let mut columns = first.columns.clone();
         let mut members = vec![first];
         for (_, body) in &chain.rest {
+            if matches!(body, QueryBody::Select(select) if select.into.is_some()) {
+                return Err(Message::of(table::INTO_NOT_FIRST, []));
+            }
             let (member, _) = self.body(body, &[], view)?;
             if member.columns.len() != columns.len() {
                 return Err(Message::of(table::UNEQUAL_COLUMNS, []));

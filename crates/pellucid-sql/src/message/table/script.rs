@@ -13,11 +13,18 @@ rows! {
         "{statement} statement not allowed within multi-statement transaction.";
     628, 16, SAVE_WITHOUT_TRANSACTION =
         "Cannot issue SAVE TRANSACTION when there is no active transaction.";
+    1038, 15, NAMELESS_COLUMN =
+        "An object or column name is missing or empty. For SELECT INTO statements, verify each column has a name. For \
+         other statements, look for empty alias names. Aliases defined as \"\" or [] are not allowed. Change the alias \
+         to a valid name.";
     1088, 16, UNKNOWN_TARGET =
         "Cannot find the object \"{name}\" because it does not exist or you do not have permissions.";
     1222, 16, LOCK_TIMEOUT = "Lock request time out period exceeded.";
     1913, 16, INDEX_EXISTS =
         "The operation failed because an index or statistics with name '{name}' already exists on table '{table}'.";
+    2705, 16, COLUMN_MADE_TWICE =
+        "Column names in each table must be unique. Column name '{column}' in table '{table}' is specified more than \
+         once.";
     2714, 16, OBJECT_EXISTS = "There is already an object named '{name}' in the database.";
     2812, 16, UNKNOWN_PROCEDURE = "Could not find stored procedure '{name}'.";
     3701, 11, CANNOT_DROP =
