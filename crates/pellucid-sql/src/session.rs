@@ -133,6 +133,8 @@ pub struct Session {
     pub(crate) savepoints: Vec<String>,
     /// The mark of its commit: name and description.
     pub(crate) mark: Option<(String, String)>,
+    /// The results that INSERT .. EXECUTE keeps, while it executes.
+    pub(crate) kept: Option<crate::execute::Kept>,
     /// What OPEN MASTER KEY was given.
     pub(crate) open_master_key: Option<pellucid_tsql::secret::Secret>,
 }
@@ -176,6 +178,7 @@ impl Session {
             is_doomed: false,
             savepoints: Vec::new(),
             mark: None,
+            kept: None,
             open_master_key: None,
         };
         let database = options.database.as_deref().unwrap_or("master");
@@ -188,6 +191,7 @@ impl Session {
         self.cancel.begin();
         self.severity = 0;
         self.tries = 0;
+        self.kept = None;
         self.frames = vec![Frame::default()];
         self.shared.begin_batch();
         if let Err(raised) = self.run_text(batch) {

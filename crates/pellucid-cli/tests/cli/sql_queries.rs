@@ -5,18 +5,19 @@
 use crate::sql_server::Server;
 use crate::support::{said_with, PELLUCID};
 
-/// An instance with a database `q`, and a script in it: its lines without blank ones, changes of database and the
-/// places of messages.
+/// An instance with a database `q`, and a script in it: its lines without blank ones, changes of database, what
+/// BACKUP says, and the places of messages.
 #[track_caller]
 fn prints(script: &str, expected: &[&str]) {
     let server = Server::with(&[]);
     let whole = format!("SET NOCOUNT ON\nCREATE DATABASE q\nGO\nUSE q\nGO\n{script}");
     let said = said_with(server.0.command(PELLUCID).args(["sql", "-W", "-h", "-1"]), &whole);
     assert!(said.stderr.is_empty(), "{script}: {said:?}");
-    let shown = said
-        .stdout
-        .lines()
-        .filter(|line| !line.trim().is_empty() && !line.starts_with("Changed database"));
+    let is_told = |line: &&str| {
+        let aside = ["Changed database", "Processed ", "BACKUP DATABASE successfully"];
+        !line.trim().is_empty() && !aside.iter().any(|start| line.starts_with(start))
+    };
+    let shown = said.stdout.lines().filter(is_told);
     let cut = |line: &str| match line.strip_prefix("Msg ") {
         Some(rest) => format!("Msg {}", rest.split(',').next().unwrap_or_default()),
         None => line.to_owned(),
@@ -182,6 +183,119 @@ fn tempdb_has_tables() {
             "Invalid object name 'plain'.",
             "Msg 50001",
             "'the name @1 in tempdb' is not supported.",
+        ],
+    );
+}
+
+#[test]
+fn insert_execute_takes_what_is_given() {
+    prints(
+        "CREATE TABLE #t (a int, b nvarchar(5), n numeric(6, 2))
+         INSERT #t EXEC ('SELECT 1, ''one'', 1.25 UNION ALL SELECT 2, ''two'', 2.5; SELECT ''3'', 33, ''3.333''')
+         SELECT a, b, n FROM #t ORDER BY a
+         INSERT INTO #t (b, a) EXECUTE sp_executesql N'PRINT ''told'' SELECT @x, COUNT(*) FROM #t', N'@x nchar(1)', @x = N'y'
+         SELECT @@ROWCOUNT, COUNT(*), MAX(a), MAX(b) FROM #t
+         DECLARE @v TABLE (id int, note nvarchar(20))
+         INSERT @v EXEC ('UPDATE #t SET n = 0')
+         SELECT COUNT(*) FROM @v
+         SELECT SUM(n) FROM #t
+         CREATE TABLE i (id int IDENTITY PRIMARY KEY, a int)
+         INSERT i EXEC ('SELECT 7; SELECT 8')
+         SELECT id, a FROM i",
+        &[
+            "1 one 1.25",
+            "2 two 2.50",
+            "3 33 3.33",
+            "told",
+            "1 4 3 y",
+            "0",
+            ".00",
+            "1 7",
+            "2 8",
+        ],
+    );
+}
+
+#[test]
+fn insert_execute_reads_what_is_on_a_medium() {
+    prints(
+        "BACKUP DATABASE q TO DISK = 'q.bak' WITH NAME = N'first'
+         GO
+         CREATE TABLE #l (MediaName nvarchar(128), MediaSetId uniqueidentifier, FamilyCount int, FamilySequenceNumber int,
+           MediaFamilyId uniqueidentifier, MediaSequenceNumber int, MediaLabelPresent tinyint, MediaDescription nvarchar(255),
+           SoftwareName nvarchar(128), SoftwareVendorId int, MediaDate datetime, Mirror_Count int, IsCompressed bit,
+           IsEncrypted bit)
+         INSERT INTO #l EXEC (N'RESTORE LABELONLY FROM DISK = ''q.bak''')
+         SELECT FamilyCount, MediaName FROM #l
+         CREATE TABLE #few (a int)
+         INSERT #few EXEC ('RESTORE FILELISTONLY FROM DISK = ''q.bak''')
+         SELECT COUNT(*) FROM #few
+         CREATE TABLE #c (name nvarchar(35), minimum int, maximum int, config_value int, run_value int)
+         INSERT #c EXEC sp_configure 'backup compression default'
+         SELECT COUNT(*), MAX(maximum) FROM #c",
+        &[
+            "1 NULL",
+            "Msg 213",
+            "Column name or number of supplied values does not match table definition.",
+            "0",
+            "1 1",
+        ],
+    );
+}
+
+/// All rows of a result go into the table or none.
+#[test]
+fn insert_execute_that_cannot_be() {
+    prints(
+        "CREATE TABLE t (a int NOT NULL PRIMARY KEY)
+         INSERT t EXEC ('SELECT 1; SELECT 1')
+         INSERT t EXEC ('SELECT 1; SELECT NULL')
+         INSERT t EXEC ('SELECT 1; SELECT 1, 2')
+         SELECT COUNT(*) FROM t
+         INSERT t EXEC ('INSERT t EXEC (''SELECT 1'')')
+         INSERT t EXEC ('ROLLBACK')
+         INSERT t EXEC ('COMMIT')
+         INSERT t EXEC ('BEGIN TRAN SELECT 5 COMMIT')
+         BEGIN TRAN
+         INSERT t EXEC ('SELECT 6; COMMIT')
+         SELECT @@TRANCOUNT, COUNT(*) FROM t
+         ROLLBACK
+         BEGIN TRY INSERT t EXEC ('SELECT 9; SELECT 1 / 0') END TRY BEGIN CATCH PRINT ERROR_MESSAGE() END CATCH
+         INSERT t EXEC ('SELECT 10; RAISERROR (''told'', 16, 1)')
+         SELECT a FROM t
+         GO
+         INSERT nowhere EXEC ('PRINT ''not executed''')
+         GO
+         INSERT t EXEC ('SELECT ''x''')
+         GO
+         SELECT 'shown again'",
+        &[
+            "Msg 2627",
+            "Violation of UNIQUE KEY constraint 't.a'. Cannot insert duplicate key in object 't'.",
+            "Msg 515",
+            "Cannot insert the value NULL into column 'a', table 't'; column does not allow nulls. INSERT fails.",
+            "Msg 213",
+            "Column name or number of supplied values does not match table definition.",
+            "0",
+            "Msg 8164",
+            "An INSERT EXEC statement cannot be nested.",
+            "Msg 3915",
+            "Cannot use the ROLLBACK statement within an INSERT-EXEC statement.",
+            "Msg 3916",
+            "Cannot use the COMMIT statement within an INSERT-EXEC statement unless BEGIN TRANSACTION is used first.",
+            "Msg 3916",
+            "Cannot use the COMMIT statement within an INSERT-EXEC statement unless BEGIN TRANSACTION is used first.",
+            "1 2",
+            "Divide by zero error encountered.",
+            "Msg 50000",
+            "told",
+            "5",
+            "10",
+            "Msg 208",
+            "Invalid object name 'nowhere'.",
+            "Msg 245",
+            "Conversion failed when converting the varchar value 'x' to data type int.",
+            "shown again",
         ],
     );
 }

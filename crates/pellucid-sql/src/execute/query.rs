@@ -1,9 +1,11 @@
 //! SELECT, INSERT, UPDATE, DELETE, and values of expressions.
 
 use pellucid_tsql::ast::{
-    ChangeTarget, Condition, Delete, Expression, Insert, ObjectName, Query, TableElement, Update,
+    ChangeTarget, Condition, Delete, Expression, Insert, InsertSource, ObjectName, Query,
+    TableElement, Update,
 };
 
+use super::insert_execute::Output;
 use super::{Done, Raised};
 use crate::instance::Known;
 use crate::message::{table, Message, Result};
@@ -60,6 +62,7 @@ impl Session {
     fn give(&mut self, statement: &Statement) -> Done<u64> {
         self.databases.refresh(&statement.sql)?;
         let Some(frame) = self.frames.last() else { return Err(Raised::cancelled()) };
+        let mut output = Output { kept: &mut self.kept, sink: &mut *self.sink };
         let mut prepared = statement.prepare(&self.databases.connection, frame)?;
         let columns = statement.columns.len();
         let most = if self.settings.row_count == 0 { u64::MAX } else { self.settings.row_count };
@@ -67,7 +70,7 @@ impl Session {
         // An error in the first row comes before any heading, as the server's does.
         let mut count = 0;
         let mut next = rows.next()?;
-        self.sink.columns(&statement.columns);
+        output.columns(&statement.columns);
         while let Some(row) = next {
             if count == most {
                 break;
@@ -75,7 +78,7 @@ impl Session {
             let values = (0..columns)
                 .map(|at| row.get_ref(at).map(owned))
                 .collect::<rusqlite::Result<_>>()?;
-            self.sink.row(values);
+            output.row(values);
             count += 1;
             if self.cancel.is_asked() {
                 return Err(Raised::cancelled());
@@ -87,6 +90,9 @@ impl Session {
 
     pub(super) fn insert(&mut self, insert: &Insert) -> Done {
         self.check_writable(&insert.target)?;
+        if let InsertSource::Execute(execute) = &insert.source {
+            return self.insert_execute(insert, execute);
+        }
         let statement = self.translated(|translator| translator.insert(insert))?;
         let rows = self.change(&statement)?;
         if rows > 0 {

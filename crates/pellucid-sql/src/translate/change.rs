@@ -9,7 +9,9 @@ use pellucid_tsql::ast::{
 };
 
 use super::scope::{called, same, Clause, Level, Typed, View};
-use super::{quoted, Stored, Table, TableColumn, Work};
+use super::{
+    quoted, Parameter, ResultColumn, Statement, Stored, Table, TableColumn, Translator, Work,
+};
 use crate::message::{table, Message, Result};
 use crate::values::types::{Family, Length};
 
@@ -23,6 +25,26 @@ struct Target {
     level: Level,
     /// From FROM on.
     tail: String,
+}
+
+impl Translator<'_> {
+    /// How many columns INSERT .. EXECUTE gives values to.
+    ///
+    /// # Errors
+    /// As [`Self::select`].
+    pub fn inserted_columns(self, insert: &Insert) -> Result<usize> {
+        Ok(self.work().executed_columns(insert)?.2.len())
+    }
+
+    /// INSERT of one row of a result of INSERT .. EXECUTE, whose values are its parameters.
+    ///
+    /// # Errors
+    /// As [`Self::select`]; 213 for another number of columns.
+    pub fn insert_row(self, insert: &Insert, given: &[ResultColumn]) -> Result<Statement> {
+        let mut work = self.work();
+        let sql = work.executed_row(insert, given)?;
+        Ok(work.finish(sql, &[]))
+    }
 }
 
 impl Work<'_> {
@@ -91,6 +113,31 @@ impl Work<'_> {
             }
             InsertSource::Execute(_) => Err(Message::unsupported("INSERT .. EXECUTE")),
         }
+    }
+
+    /// The columns that INSERT .. EXECUTE gives values to.
+    fn executed_columns(&mut self, insert: &Insert) -> Result<(Table, String, Vec<TableColumn>)> {
+        if insert.top.is_some() {
+            return Err(Message::unsupported("INSERT TOP"));
+        }
+        let (table, name) = self.target_table(&insert.target, View::EMPTY)?;
+        let columns = target_columns(&table, &insert.columns, &name)?;
+        Ok((table, name, columns))
+    }
+
+    /// INSERT of one row that EXECUTE has given, whose values are the parameters.
+    fn executed_row(&mut self, insert: &Insert, given: &[ResultColumn]) -> Result<String> {
+        let (table, name, columns) = self.executed_columns(insert)?;
+        counts_match(given.len(), columns.len())?;
+        let mut values = Vec::new();
+        for (at, (from, column)) in given.iter().zip(&columns).enumerate() {
+            let number = self.parameter(Parameter::Row(at));
+            let value = super::typed(format!("?{number}"), from.data_type);
+            values.push(self.written(value, column, &name)?);
+        }
+        let list: Vec<String> = columns.iter().map(|column| quoted(&column.sqlite)).collect();
+        let (list, values) = (list.join(", "), values.join(", "));
+        Ok(format!("INSERT INTO {} ({list}) VALUES ({values})", table.sqlite))
     }
 
     pub(super) fn update(&mut self, update: &Update) -> Result<String> {

@@ -35,6 +35,10 @@ rows! {
         "The COMMIT TRANSACTION request has no corresponding BEGIN TRANSACTION.";
     3903, 16, ROLLBACK_WITHOUT_TRANSACTION =
         "The ROLLBACK TRANSACTION request has no corresponding BEGIN TRANSACTION.";
+    3915, 16, ROLLBACK_IN_INSERT_EXEC =
+        "Cannot use the ROLLBACK statement within an INSERT-EXEC statement.";
+    3916, 16, COMMIT_IN_INSERT_EXEC =
+        "Cannot use the COMMIT statement within an INSERT-EXEC statement unless BEGIN TRANSACTION is used first.";
     3920, 10, MARK_OF_ANOTHER =
         "The WITH MARK option only applies to the first BEGIN TRAN WITH MARK statement. The option is ignored.";
     3930, 16, DOOMED =
@@ -53,6 +57,7 @@ rows! {
     8144, 16, TOO_MANY_ARGUMENTS =
         "Procedure or function {procedure} has too many arguments specified.";
     8145, 16, UNKNOWN_PARAMETER = "@{parameter} is not a parameter for procedure {procedure}.";
+    8164, 16, INSERT_EXEC_NESTED = "An INSERT EXEC statement cannot be nested.";
     8178, 16, PARAMETER_MISSING =
         "The parameterized query '{statement}' expects the parameter '@{parameter}', which was not supplied.";
     10704, 15, THROW_OUTSIDE_CATCH =
