@@ -7,7 +7,9 @@ mod cursor;
 mod database;
 mod device;
 mod encryption;
+mod insert_execute;
 mod inspect;
+mod into;
 mod labels;
 mod maintenance;
 mod master_key;
@@ -35,6 +37,7 @@ use crate::message::{table, Message};
 use crate::session::{Frame, Session};
 
 pub(crate) use backup::recovery_model;
+pub(crate) use insert_execute::Kept;
 pub(crate) use module::Ready;
 pub(crate) use procedure::{access, log_path, size_kb};
 pub(crate) use worker::state_of_process;
@@ -364,6 +367,9 @@ impl Session {
     /// Rows were changed or given.
     pub(crate) fn count(&mut self, rows: u64) {
         self.shared.set_row_count(rows);
+        if self.ends_kept_result() {
+            return;
+        }
         let shown = (!self.settings.no_count).then_some(rows);
         self.sink.done(shown);
     }

@@ -19,7 +19,7 @@ use crate::message::Result;
 
 pub(crate) use files::{DatabaseFile, FileKind};
 pub(crate) use modules::Module;
-pub(crate) use registry::{Known, PendingKey, State, MASTER, MSDB};
+pub(crate) use registry::{Known, PendingKey, State, MASTER, MSDB, TEMPDB};
 pub(crate) use settings::{Setting, SETTINGS};
 
 /// The name of the tables that hold what is known of databases, before all of them.

@@ -40,13 +40,13 @@ use crate::message::{Message, Result};
 use crate::translate::ResultColumn;
 
 pub use cancel::Cancel;
-pub(crate) use catalog::{shown, sqlite_name, Databases, Names};
+pub(crate) use catalog::{is_internal, shown, sqlite_name, Databases, Names};
 pub(crate) use cursor::{Cursor, CursorHandle, OpenCursor};
 pub(crate) use frame::{Frame, TableVariable};
 pub(crate) use objects::{object_id, split};
 pub(crate) use recovery::Recovery;
 pub(crate) use server::{Caught, Shared};
-pub(crate) use types::declared_type;
+pub(crate) use types::{declaration, declared_type};
 
 use crate::values::convert::Value;
 
@@ -152,6 +152,8 @@ pub struct Session {
     pub(crate) savepoints: Vec<String>,
     /// The mark of its commit: name and description.
     pub(crate) mark: Option<(String, String)>,
+    /// The results that INSERT .. EXECUTE keeps, while it executes.
+    pub(crate) kept: Option<crate::execute::Kept>,
     /// What OPEN MASTER KEY was given.
     pub(crate) open_master_key: Option<pellucid_tsql::secret::Secret>,
 }
@@ -202,6 +204,7 @@ impl Session {
             is_doomed: false,
             savepoints: Vec::new(),
             mark: None,
+            kept: None,
             open_master_key: None,
         };
         let database = options.database.as_deref().unwrap_or("master");
@@ -214,6 +217,7 @@ impl Session {
         self.cancel.begin();
         self.severity = 0;
         self.tries = 0;
+        self.kept = None;
         self.frames = vec![Frame::default()];
         self.label = None;
         self.shared.begin_batch();

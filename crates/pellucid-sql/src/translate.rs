@@ -15,6 +15,7 @@ mod convert;
 mod expression;
 mod from;
 mod function;
+mod into;
 mod operator;
 mod order;
 mod over;
@@ -30,6 +31,7 @@ use crate::values::types::SqlType;
 
 pub(crate) use assign::binary as operator_of;
 pub use assign::{execute_assignments, Variables};
+pub(crate) use into::without_into;
 use pellucid_tsql::ast::{Condition, Delete, Expression, Insert, ObjectName, Query, Update};
 pub(crate) use scope::object_text;
 use scope::{Typed, View};
@@ -74,6 +76,10 @@ pub struct TableColumn {
     pub default: Option<String>,
     /// Whether statements give it values: not those of identities and computed columns (messages 544, 8102).
     pub writable: bool,
+    /// Whether the table numbers its rows by it.
+    pub identity: bool,
+    /// Whether it may be NULL, as far as the table says.
+    pub nullable: bool,
 }
 
 impl TableColumn {
@@ -86,6 +92,8 @@ impl TableColumn {
             stored: Stored::Plain,
             default: None,
             writable: true,
+            identity: false,
+            nullable: true,
         }
     }
 }

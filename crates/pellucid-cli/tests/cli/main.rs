@@ -104,6 +104,7 @@ mod sql_messages;
 mod sql_output;
 mod sql_procedures;
 mod sql_prompt;
+mod sql_queries;
 mod sql_server;
 mod sql_sessions;
 mod sql_settings;

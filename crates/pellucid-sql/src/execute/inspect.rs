@@ -319,7 +319,7 @@ impl Session {
                 data_type: *data_type,
             })
             .collect();
-        self.sink.columns(&heads);
+        self.output().columns(&heads);
         let count = rows.len() as u64;
         for row in rows {
             let typed = row
@@ -327,7 +327,7 @@ impl Session {
                 .zip(columns)
                 .map(|(value, (_, data_type))| read_stored(value, *data_type))
                 .collect::<crate::values::Result<_>>()?;
-            self.sink.row(typed);
+            self.output().row(typed);
         }
         self.count(count);
         Ok(())

@@ -13,7 +13,7 @@ use rusqlite::OptionalExtension;
 use super::Done;
 use crate::instance::files::FILES_TABLE;
 use crate::message::{table, Message};
-use crate::session::{sqlite_name, Session};
+use crate::session::{is_internal, sqlite_name, Session};
 use crate::translate::{object_text, quoted};
 use crate::values::convert::to_hex;
 use crate::values::types::{Family, SqlType};
@@ -77,9 +77,9 @@ impl Session {
             true => "temp".to_owned(),
             false => self.databases.schema_of(name.database.as_ref())?.1,
         };
-        let bare = match schema.as_str() {
-            "temp" => name.object.clone().into(),
-            _ => name.clone(),
+        let bare = match name.object.as_str().starts_with('#') {
+            true => name.object.clone().into(),
+            false => name.clone(),
         };
         let found = self.databases.find_object(&schema, &bare)?;
         Ok(found.map(|(sqlite, is_view)| (schema, sqlite, is_view)))
@@ -112,21 +112,27 @@ impl Session {
         Ok(())
     }
 
-    fn create_table(&mut self, create: &CreateTable) -> Done {
+    /// Attached schema and SQLite's name of a table that is about to be made.
+    pub(super) fn new_table(&self, name: &ObjectName) -> Done<(String, String)> {
         let own = [FILES_TABLE, INDEXES_TABLE]
             .iter()
-            .any(|own| own.eq_ignore_ascii_case(create.name.object.as_str()));
-        if own || self.find(&create.name)?.is_some() {
-            return Err(Message::object_exists(create.name.object.as_str()).into());
+            .any(|own| own.eq_ignore_ascii_case(name.object.as_str()));
+        if own || self.find(name)?.is_some() {
+            return Err(Message::object_exists(name.object.as_str()).into());
         }
-        let is_temporary = create.name.object.as_str().starts_with('#');
-        let (schema, sqlite) = match is_temporary {
-            true => ("temp".to_owned(), create.name.object.as_str().to_owned()),
-            false => (
-                self.databases.schema_of(create.name.database.as_ref())?.1,
-                sqlite_name(&create.name),
-            ),
-        };
+        if name.object.as_str().starts_with('#') {
+            return Ok(("temp".to_owned(), name.object.as_str().to_owned()));
+        }
+        let (schema, sqlite) =
+            (self.databases.schema_of(name.database.as_ref())?.1, sqlite_name(name));
+        match schema == "temp" && is_internal(&sqlite) {
+            true => Err(Message::unsupported(format!("the name {sqlite} in tempdb")).into()),
+            false => Ok((schema, sqlite)),
+        }
+    }
+
+    fn create_table(&mut self, create: &CreateTable) -> Done {
+        let (schema, sqlite) = self.new_table(&create.name)?;
         let (sql, _) = table_text(&schema, &sqlite, &create.elements)?;
         self.databases.connection.execute_batch(&sql)?;
         if let Some(identity) = seed(&create.elements).filter(|identity| identity.seed != 1) {

@@ -1,15 +1,18 @@
 //! SELECT, INSERT, UPDATE, DELETE, and values of expressions.
 
 use pellucid_tsql::ast::{
-    ChangeTarget, Condition, Delete, Expression, Insert, ObjectName, Query, TableElement, Update,
+    ChangeTarget, Condition, Delete, Expression, Insert, InsertSource, ObjectName, Query,
+    TableElement, Update,
 };
 
+use super::insert_execute::Output;
 use super::{Done, Raised};
 use crate::instance::Known;
 use crate::message::{table, Message, Result};
 use crate::session::{declared_type, Frame, Names, Session, TableVariable};
 use crate::translate::{
-    execute_assignments, Selection, Statement, Stored, Table, TableColumn, Translator,
+    execute_assignments, without_into, Catalog, Selection, Statement, Stored, Table, TableColumn,
+    Translator,
 };
 use crate::values::convert::Value;
 use crate::values::types::SqlType;
@@ -27,7 +30,17 @@ impl Session {
         Ok(translate(translator)?)
     }
 
+    /// The table that a name stands for.
+    pub(super) fn table(&mut self, name: &ObjectName) -> Done<Option<Table>> {
+        self.frame();
+        let Some(frame) = self.frames.last() else { return Err(Raised::cancelled()) };
+        Ok(Names { databases: &self.databases, frame }.table(name)?)
+    }
+
     pub(super) fn select(&mut self, query: &Query) -> Done {
+        if let Some((into, query)) = without_into(query) {
+            return self.select_into(&into, &query);
+        }
         match self.translated(|translator| translator.select(query))? {
             Selection::Rows(statement) => {
                 let rows = self.give(&statement)?;
@@ -50,6 +63,7 @@ impl Session {
     fn give(&mut self, statement: &Statement) -> Done<u64> {
         self.databases.refresh(&statement.sql)?;
         let Some(frame) = self.frames.last() else { return Err(Raised::cancelled()) };
+        let mut output = Output { kept: &mut self.kept, sink: &mut *self.sink };
         let mut prepared = statement.prepare(&self.databases.connection, frame)?;
         let columns = statement.columns.len();
         let most = if self.settings.row_count == 0 { u64::MAX } else { self.settings.row_count };
@@ -57,7 +71,7 @@ impl Session {
         // An error in the first row comes before any heading, as the server's does.
         let mut count = 0;
         let mut next = rows.next()?;
-        self.sink.columns(&statement.columns);
+        output.columns(&statement.columns);
         while let Some(row) = next {
             if count == most {
                 break;
@@ -65,7 +79,7 @@ impl Session {
             let values = (0..columns)
                 .map(|at| row.get_ref(at).map(owned))
                 .collect::<rusqlite::Result<_>>()?;
-            self.sink.row(values);
+            output.row(values);
             count += 1;
             if self.cancel.is_asked() {
                 return Err(Raised::cancelled());
@@ -77,6 +91,9 @@ impl Session {
 
     pub(super) fn insert(&mut self, insert: &Insert) -> Done {
         self.check_writable(&insert.target)?;
+        if let InsertSource::Execute(execute) = &insert.source {
+            return self.insert_execute(insert, execute);
+        }
         let statement = self.translated(|translator| translator.insert(insert))?;
         let rows = self.change(&statement)?;
         if rows > 0 {
@@ -126,11 +143,16 @@ impl Session {
         }
     }
 
-    fn change(&mut self, statement: &Statement) -> Done<u64> {
-        if self.settings.row_count > 0 {
+    pub(super) fn check_row_count(&self) -> Done {
+        match self.settings.row_count {
+            0 => Ok(()),
             // TOP says it within the statement.
-            return Err(Message::unsupported("SET ROWCOUNT for changes").into());
+            _ => Err(Message::unsupported("SET ROWCOUNT for changes").into()),
         }
+    }
+
+    pub(super) fn change(&mut self, statement: &Statement) -> Done<u64> {
+        self.check_row_count()?;
         self.databases.refresh(&statement.sql)?;
         let Some(frame) = self.frames.last() else { return Err(Raised::cancelled()) };
         let mut prepared = statement.prepare(&self.databases.connection, frame)?;

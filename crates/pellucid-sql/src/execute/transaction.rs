@@ -32,6 +32,9 @@ impl Session {
                 }
             }
             TransactionStatement::Commit { .. } => match self.transactions {
+                _ if !self.may_commit() => {
+                    return Err(Message::of(table::COMMIT_IN_INSERT_EXEC, []).into());
+                }
                 0 => return Err(Message::of(table::COMMIT_WITHOUT_TRANSACTION, []).into()),
                 1 => {
                     self.set_mark();
@@ -42,6 +45,9 @@ impl Session {
                 _ => self.transactions -= 1,
             },
             TransactionStatement::Rollback { name } => {
+                if self.kept.is_some() {
+                    return Err(Message::of(table::ROLLBACK_IN_INSERT_EXEC, []).into());
+                }
                 let name = self.transaction_name(name.as_ref())?;
                 if self.transactions == 0 {
                     return Err(Message::of(table::ROLLBACK_WITHOUT_TRANSACTION, []).into());

@@ -81,6 +81,11 @@ impl Message {
         Self::of(table::OBJECT_EXISTS, [&name]).with_state(6)
     }
 
+    /// 1038: a column that SELECT INTO would make has no name.
+    pub fn nameless_column() -> Self {
+        Self::of(table::NAMELESS_COLUMN, []).with_state(5)
+    }
+
     /// 3701: a `table`, `view`, `index` or `database` (`what`) to drop that there is not.
     pub fn cannot_drop(what: &str, name: &str) -> Self {
         Self::of(table::CANNOT_DROP, [&what, &name]).with_state(5)

@@ -21,7 +21,7 @@ use crate::execute::{access, recovery_model};
 use crate::instance::files::{self, DatabaseFile, FILES_TABLE};
 use crate::instance::paths::Folder;
 use crate::instance::registry::text;
-use crate::instance::{own_uri, uri, Instance, Known, State, MASTER, MSDB};
+use crate::instance::{own_uri, uri, Instance, Known, State, MASTER, MSDB, TEMPDB};
 use crate::message::{Message, Result};
 use crate::translate::{quoted, Catalog, Stored, Table, TableColumn};
 use crate::values::moment::{Moment, TICKS_SECOND};
@@ -114,6 +114,9 @@ impl Databases {
     pub fn attach(&self, known: &Known) -> Result<String> {
         if known.id == MSDB {
             return self.attach_msdb();
+        }
+        if known.id == TEMPDB {
+            return Ok("temp".to_owned());
         }
         if known.is_system() {
             return Err(Message::unsupported(format!("tables in {}", known.name)));
@@ -222,7 +225,7 @@ impl Databases {
             Some(name) => self.instance.database(name.as_str())?,
             None => self.current()?,
         };
-        if known.is_system() {
+        if known.is_system() && known.id != TEMPDB {
             return Err(Message::unsupported(format!("tables in {}", known.name)));
         }
         let schema = self.attach(&known)?;
@@ -247,7 +250,7 @@ impl Databases {
     /// SQLite's.
     pub fn find_object(&self, schema: &str, name: &ObjectName) -> Result<Option<(String, bool)>> {
         let wanted = sqlite_name(name);
-        if wanted.eq_ignore_ascii_case(FILES_TABLE) {
+        if wanted.eq_ignore_ascii_case(FILES_TABLE) || (schema == "temp" && is_internal(&wanted)) {
             return Ok(None);
         }
         let sql = format!(
@@ -265,10 +268,10 @@ impl Databases {
         self.table_variables.get()
     }
 
-    /// The temporary tables that there are.
+    /// The temporary tables that there are and that end with the string that has made them: not `##t`.
     pub fn temporary_tables(&self) -> Vec<String> {
         let all = self.tables_and_views("temp").unwrap_or_default();
-        all.into_iter().map(|(name, _)| name).filter(|name| name.starts_with('#')).collect()
+        all.into_iter().map(|(name, _)| name).filter(|name| is_local(name)).collect()
     }
 
     /// Drops those that a string has made for itself.
@@ -294,7 +297,7 @@ impl Databases {
     /// SQLite's.
     pub fn table_of(&self, schema: &str, sqlite: &str, is_view: bool) -> Result<Table> {
         let mut statement = self.connection.prepare_cached(
-            "SELECT name, type, dflt_value, hidden FROM pragma_table_xinfo(?1, ?2)",
+            "SELECT name, type, dflt_value, hidden, \"notnull\" FROM pragma_table_xinfo(?1, ?2)",
         )?;
         let mut columns = Vec::new();
         let mut rows = statement.query([sqlite, schema])?;
@@ -308,6 +311,8 @@ impl Databases {
                 stored: Stored::Plain,
                 default: row.get(2)?,
                 writable: hidden == 0,
+                identity: false,
+                nullable: !row.get::<_, bool>(4)?,
             });
         }
         let text: Option<String> = self
@@ -324,6 +329,7 @@ impl Databases {
         if lower.contains("autoincrement") {
             if let Some(identity) = identity_column(&lower, &columns) {
                 columns[identity].writable = false;
+                columns[identity].identity = true;
             }
         }
         let row =
@@ -450,7 +456,9 @@ impl Databases {
         );
         let mut statement = self.connection.prepare(&sql)?;
         let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;
-        Ok(rows.collect::<rusqlite::Result<_>>()?)
+        let mut found: Vec<(String, bool)> = rows.collect::<rusqlite::Result<_>>()?;
+        found.retain(|(name, _)| schema != "temp" || !is_internal(name));
+        Ok(found)
     }
 
     fn server_view(&self, view: &'static views::View) -> Result<Table> {
@@ -476,6 +484,15 @@ impl Databases {
             .collect();
         Ok(Table { sqlite: temporary, columns, row: None })
     }
+}
+
+/// Whether a name in SQLite's `temp` is one of the session's own: of a table variable, or of a view of the server.
+pub(crate) fn is_internal(sqlite: &str) -> bool {
+    sqlite.starts_with(|first: char| first == '@' || first.is_ascii_digit())
+}
+
+fn is_local(name: &str) -> bool {
+    name.starts_with('#') && !name.starts_with("##")
 }
 
 /// The name that SQLite has for a table: `Schema.Table`, bare for dbo.
@@ -571,6 +588,11 @@ impl Catalog for Names<'_> {
             },
             None => databases.current()?,
         };
+        if known.id == TEMPDB {
+            if let Some((sqlite, is_view)) = databases.find_object("temp", name)? {
+                return databases.table_of("temp", &sqlite, is_view).map(Some);
+            }
+        }
         if known.is_system() {
             return match views::find("sys", object).filter(|view| view.is_compatibility) {
                 Some(view) => databases.server_view(view).map(Some),

@@ -21,6 +21,7 @@ pub(crate) fn declared_type(declared: &str) -> SqlType {
         ("real", "") => return SqlType::Float,
         ("numeric" | "decimal", "") => return SqlType::numeric(38, 6),
         ("boolean" | "bool", _) => return SqlType::Bit,
+        ("xmltext", _) => return SqlType::Xml,
         ("timestamp", _) => return SqlType::DateTime2(7),
         ("", _) => return SqlType::Variant,
         _ => {}
@@ -37,6 +38,21 @@ pub(crate) fn declared_type(declared: &str) -> SqlType {
     let Some(name) = Name::new(lower.as_str()) else { return SqlType::Variant };
     let written = DataType { name: name.into(), size };
     SqlType::declared(&written, 1).unwrap_or_else(|_| by_affinity(&lower))
+}
+
+/// How a column of SQLite's is declared so that [`declared_type`] gives the type.
+pub(crate) fn declaration(data_type: SqlType) -> String {
+    match data_type {
+        SqlType::Null => "int".to_owned(),
+        SqlType::Real => "float(24)".to_owned(),
+        SqlType::NVarChar(Length::Max) => "ntext".to_owned(),
+        SqlType::VarChar(Length::Max) => "text".to_owned(),
+        SqlType::VarBinary(Length::Max) => "image".to_owned(),
+        // Without an affinity that makes numbers of text.
+        SqlType::Variant => String::new(),
+        SqlType::Xml => "xmltext".to_owned(),
+        other => other.to_string(),
+    }
 }
 
 /// SQLite's own rules (datatype3.html, 3.1).
@@ -78,5 +94,41 @@ mod tests {
         for (declared, data_type) in expected {
             assert_eq!(declared_type(declared), data_type, "{declared}");
         }
+    }
+
+    #[test]
+    fn types_are_declared_so_that_they_are_found_again() {
+        for data_type in [
+            SqlType::Bit,
+            SqlType::TinyInt,
+            SqlType::SmallInt,
+            SqlType::Int,
+            SqlType::BigInt,
+            SqlType::SmallMoney,
+            SqlType::Money,
+            SqlType::numeric(20, 3),
+            SqlType::Real,
+            SqlType::Float,
+            SqlType::Date,
+            SqlType::Time(3),
+            SqlType::SmallDateTime,
+            SqlType::DateTime,
+            SqlType::DateTime2(7),
+            SqlType::Char(3),
+            SqlType::varchar(8000),
+            SqlType::NChar(4),
+            SqlType::nvarchar(4000),
+            SqlType::NVARCHAR_MAX,
+            SqlType::Binary(2),
+            SqlType::VarBinary(Length::Of(9)),
+            SqlType::VarBinary(Length::Max),
+            SqlType::UniqueIdentifier,
+            SqlType::Xml,
+            SqlType::Variant,
+        ] {
+            assert_eq!(declared_type(&declaration(data_type)), data_type);
+        }
+        // SQLite's text is national.
+        assert_eq!(declared_type(&declaration(SqlType::VARCHAR_MAX)), SqlType::NVARCHAR_MAX);
     }
 }

@@ -10,7 +10,7 @@ use pellucid_tsql::ast::{
 
 use super::from::{add, named_columns};
 use super::scope::{Clause, Level, Relation, ScopeColumn, ScopeTable};
-use super::select::Parts;
+use super::select::{Ordered, Parts};
 use super::{visit, Typed, View, Work};
 use crate::message::{Message, Result};
 
@@ -95,7 +95,7 @@ impl Work<'_> {
     ) -> Result<(ScopeTable, String)> {
         if let Some(select) = plain(query) {
             if select.from.is_empty() && select.filter.is_none() {
-                let parts = self.parts(select, &[], view)?;
+                let parts = self.parts(select, Ordered::Rows(&[]), view)?;
                 let values = parts.selected.iter().map(|one| one.value.sql.clone()).collect();
                 return Ok((substituted(alias, &relation(&parts), values)?, String::new()));
             }
@@ -140,6 +140,7 @@ impl Work<'_> {
                     tail: String::new(),
                     alone: None,
                     order: Vec::new(),
+                    places: Vec::new(),
                     single: false,
                 };
                 if !keep || bare(&parts) {

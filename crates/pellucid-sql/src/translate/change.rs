@@ -9,7 +9,9 @@ use pellucid_tsql::ast::{
 };
 
 use super::scope::{called, same, Clause, Level, Typed, View};
-use super::{quoted, Stored, Table, TableColumn, Work};
+use super::{
+    quoted, Parameter, ResultColumn, Statement, Stored, Table, TableColumn, Translator, Work,
+};
 use crate::message::{table, Message, Result};
 use crate::values::types::{Family, Length};
 
@@ -23,6 +25,26 @@ struct Target {
     level: Level,
     /// From FROM on.
     tail: String,
+}
+
+impl Translator<'_> {
+    /// How many columns INSERT .. EXECUTE gives values to.
+    ///
+    /// # Errors
+    /// As [`Self::select`].
+    pub fn inserted_columns(self, insert: &Insert) -> Result<usize> {
+        Ok(self.work().executed_columns(insert)?.2.len())
+    }
+
+    /// INSERT of one row of a result of INSERT .. EXECUTE, whose values are its parameters.
+    ///
+    /// # Errors
+    /// As [`Self::select`]; 213 for another number of columns.
+    pub fn insert_row(self, insert: &Insert, given: &[ResultColumn]) -> Result<Statement> {
+        let mut work = self.work();
+        let sql = work.executed_row(insert, given)?;
+        Ok(work.finish(sql, &[]))
+    }
 }
 
 impl Work<'_> {
@@ -91,6 +113,31 @@ impl Work<'_> {
             }
             InsertSource::Execute(_) => Err(Message::unsupported("INSERT .. EXECUTE")),
         }
+    }
+
+    /// The columns that INSERT .. EXECUTE gives values to.
+    fn executed_columns(&mut self, insert: &Insert) -> Result<(Table, String, Vec<TableColumn>)> {
+        if insert.top.is_some() {
+            return Err(Message::unsupported("INSERT TOP"));
+        }
+        let (table, name) = self.target_table(&insert.target, View::EMPTY)?;
+        let columns = target_columns(&table, &insert.columns, &name)?;
+        Ok((table, name, columns))
+    }
+
+    /// INSERT of one row that EXECUTE has given, whose values are the parameters.
+    fn executed_row(&mut self, insert: &Insert, given: &[ResultColumn]) -> Result<String> {
+        let (table, name, columns) = self.executed_columns(insert)?;
+        counts_match(given.len(), columns.len())?;
+        let mut values = Vec::new();
+        for (at, (from, column)) in given.iter().zip(&columns).enumerate() {
+            let number = self.parameter(Parameter::Row(at));
+            let value = super::typed(format!("?{number}"), from.data_type);
+            values.push(self.written(value, column, &name)?);
+        }
+        let list: Vec<String> = columns.iter().map(|column| quoted(&column.sqlite)).collect();
+        let (list, values) = (list.join(", "), values.join(", "));
+        Ok(format!("INSERT INTO {} ({list}) VALUES ({values})", table.sqlite))
     }
 
     pub(super) fn update(&mut self, update: &Update) -> Result<String> {
@@ -187,54 +234,105 @@ impl Work<'_> {
         let mut level = Level::default();
         let (table, name, at, mut tail) = if from.is_empty() {
             let (table, name) = self.target_table(target, outer)?;
-            let primary = match target {
-                ChangeTarget::Table { name, .. } => {
-                    TablePrimary::Table { name: name.clone(), alias: None, hints: Vec::new() }
-                }
-                ChangeTarget::Variable(variable) => {
-                    TablePrimary::Variable { variable: variable.clone(), alias: None }
-                }
-            };
-            let text = self.primary(&primary, &mut level, View::EMPTY)?;
+            let text = self.primary(&primary_of(target), &mut level, View::EMPTY)?;
             (table, name, 0, format!(" FROM {text}"))
         } else {
-            let tail = self.from(from, &mut level, outer)?;
-            let ChangeTarget::Table { name, .. } = target else {
-                return Err(Message::unsupported(
-                    "UPDATE and DELETE of a table variable with FROM",
-                ));
-            };
-            let matches: Vec<usize> =
-                (0..level.tables.len()).filter(|at| called(&level.tables[*at], name)).collect();
-            let only = match matches[..] {
-                [only] => only,
-                [] => {
-                    return Err(Message::unsupported(
-                        "UPDATE and DELETE with a FROM that does not name the table",
-                    ))
-                }
-                _ => {
-                    let name = super::scope::object_text(name);
-                    return Err(Message::of(table::AMBIGUOUS_TABLE, [&name]));
+            let mut tail = self.from(from, &mut level, outer)?;
+            let (table, name, at) = match self.among(target, from, &level, outer)? {
+                Some(found) => found,
+                None => {
+                    // A table that FROM does not name is joined to what it does name.
+                    let (table, name) = self.target_table(target, outer)?;
+                    let at = level.tables.len();
+                    let text = self.primary(&primary_of(target), &mut level, View::EMPTY)?;
+                    tail.push_str(&format!(", {text}"));
+                    (table, name, at)
                 }
             };
-            let written = primaries(from).into_iter().find_map(|primary| match primary {
-                TablePrimary::Table { name, alias, .. } => {
-                    let shown = alias.clone().map_or(name.clone(), ObjectName::from);
-                    (shown == level.tables[only].name).then(|| name.clone())
-                }
-                _ => None,
-            });
-            let written =
-                written.ok_or_else(|| Message::unsupported("change of a derived table"))?;
-            not_common(&written, outer)?;
-            (self.named_table(&written)?, super::scope::object_text(&written), only, tail)
+            (table, name, at, tail)
         };
         if let Some(filter) = filter {
             let filter = self.condition(filter, View::inner(&outer, &level, Clause::Where))?;
             tail.push_str(&format!(" WHERE {filter}"));
         }
         Ok(Target { table, name, at, level, tail })
+    }
+
+    /// The table of a FROM clause that a change is of: the one that is called like the target, else the only one that is
+    /// the target under another name. `None` if it is not among them.
+    fn among(
+        &mut self,
+        target: &ChangeTarget,
+        from: &[TableSource],
+        level: &Level,
+        outer: View<'_>,
+    ) -> Result<Option<(Table, String, usize)>> {
+        let written = primaries(from);
+        if written.len() != level.tables.len() {
+            return Err(Message::unsupported("UPDATE and DELETE with such a FROM"));
+        }
+        let ambiguous = |name: &str| Message::of(table::AMBIGUOUS_TABLE, [&name]);
+        if let ChangeTarget::Table { name, .. } = target {
+            // An alias has no schema.
+            let is_called = |at: &usize| {
+                (name.is_bare() || !has_alias(written[*at])) && called(&level.tables[*at], name)
+            };
+            let mut found = (0..written.len()).filter(is_called);
+            match (found.next(), found.next()) {
+                (Some(_), Some(_)) => return Err(ambiguous(&super::scope::object_text(name))),
+                (Some(at), None) => {
+                    let (table, shown) = self.changed(written[at], outer)?;
+                    let other = !has_alias(written[at])
+                        && self.target_table(target, outer)?.0.sqlite != table.sqlite;
+                    if other {
+                        return Err(Message::unsupported(
+                            "UPDATE and DELETE with a FROM that names another table so",
+                        ));
+                    }
+                    return Ok(Some((table, shown, at)));
+                }
+                (None, _) => {}
+            }
+        }
+        let (wanted, shown) = self.target_table(target, outer)?;
+        let mut found = None;
+        for (at, primary) in written.into_iter().enumerate() {
+            let may_be = match (primary, target) {
+                (TablePrimary::Variable { variable, .. }, ChangeTarget::Variable(wanted)) => {
+                    same(&variable.0, &wanted.0)
+                }
+                (TablePrimary::Table { name, .. }, ChangeTarget::Table { name: wanted, .. }) => {
+                    let is_common = name.is_bare() && outer.common(name.object.as_str()).is_some();
+                    !is_common && same(name.object.as_str(), wanted.object.as_str())
+                }
+                _ => false,
+            };
+            if !may_be {
+                continue;
+            }
+            let (table, name) = self.changed(primary, outer)?;
+            if table.sqlite == wanted.sqlite {
+                if found.is_some() {
+                    return Err(ambiguous(&shown));
+                }
+                found = Some((table, name, at));
+            }
+        }
+        Ok(found)
+    }
+
+    /// The stored table that a FROM clause names.
+    fn changed(&mut self, primary: &TablePrimary, outer: View<'_>) -> Result<(Table, String)> {
+        match primary {
+            TablePrimary::Table { name, .. } => {
+                not_common(name, outer)?;
+                Ok((self.named_table(name)?, super::scope::object_text(name)))
+            }
+            TablePrimary::Variable { variable, .. } => {
+                self.target_table(&ChangeTarget::Variable(variable.clone()), outer)
+            }
+            _ => Err(Message::unsupported("change of a derived table")),
+        }
     }
 
     fn target_table(&mut self, target: &ChangeTarget, outer: View<'_>) -> Result<(Table, String)> {
@@ -265,7 +363,12 @@ impl Work<'_> {
     }
 
     /// A value as the column holds it. What is too long is refused, not cut off.
-    fn written(&self, value: Typed, column: &TableColumn, table: &str) -> Result<String> {
+    pub(super) fn written(
+        &self,
+        value: Typed,
+        column: &TableColumn,
+        table: &str,
+    ) -> Result<String> {
         let to = column.data_type;
         let from = value.data_type;
         let bounded = matches!(to.length(), Some(Length::Of(_)));
@@ -288,6 +391,25 @@ impl Work<'_> {
             _ => value.sql,
         })
     }
+}
+
+/// A target as FROM would name it.
+fn primary_of(target: &ChangeTarget) -> TablePrimary {
+    match target {
+        ChangeTarget::Table { name, .. } => {
+            TablePrimary::Table { name: name.clone(), alias: None, hints: Vec::new() }
+        }
+        ChangeTarget::Variable(variable) => {
+            TablePrimary::Variable { variable: variable.clone(), alias: None }
+        }
+    }
+}
+
+fn has_alias(primary: &TablePrimary) -> bool {
+    !matches!(
+        primary,
+        TablePrimary::Table { alias: None, .. } | TablePrimary::Variable { alias: None, .. }
+    )
 }
 
 /// What a common table expression stands for is not changed, and the table that it hides is not meant.

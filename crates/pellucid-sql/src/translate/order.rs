@@ -99,6 +99,47 @@ impl Work<'_> {
         Ok(keys)
     }
 
+    /// What an item of a set operator's ORDER BY is among what its first SELECT gives: by number or name, or because it
+    /// is the same expression; 104 if it is none of them.
+    pub(super) fn place(
+        &mut self,
+        item: &OrderItem,
+        selected: &[Selected],
+        view: View<'_>,
+    ) -> Result<usize> {
+        /// No such name, or not one that a grouped query gives.
+        const UNKNOWN: [u32; 4] = [207, 4104, 8120, 8127];
+        // Two columns that are the same in the first SELECT may differ in the others.
+        let ambiguous = |name: &str| Message::of(table::AMBIGUOUS_COLUMN, [&name]);
+        let bare = match &item.value {
+            Expression::Column(name) if name.table.is_none() => Some(name.column.as_str()),
+            _ => None,
+        };
+        if let Some(column) = bare {
+            let same = |one: &&Selected| {
+                let name = one.name.as_deref();
+                name.is_some_and(|name| super::scope::same(name, column))
+            };
+            if selected.iter().filter(same).count() > 1 {
+                return Err(ambiguous(column));
+            }
+        }
+        if let Some(at) = named(item, selected)? {
+            return Ok(at);
+        }
+        let of_union = || Message::of(table::ORDER_BY_OF_UNION, []);
+        let value = match self.expression(&item.value, view) {
+            Err(message) if UNKNOWN.contains(&message.number) => return Err(of_union()),
+            value => value?,
+        };
+        let mut same = (0..selected.len()).filter(|at| selected[*at].value.sql == value.sql);
+        match (same.next(), same.next(), &item.value) {
+            (Some(_), Some(_), Expression::Column(name)) => Err(ambiguous(name.column.as_str())),
+            (Some(at), None, _) => Ok(at),
+            _ => Err(of_union()),
+        }
+    }
+
     /// `LIMIT ..` of TOP or OFFSET.
     pub(super) fn limit(&mut self, top: Option<&Top>, offset: Option<&Offset>) -> Result<String> {
         let rows = |work: &mut Self, count: &Expression, which: u8| -> Result<String> {

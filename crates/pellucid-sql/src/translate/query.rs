@@ -1,9 +1,9 @@
 //! WITH, set operators, and what stands behind them.
 
-use pellucid_tsql::ast::{Query, QueryBody, QueryOption, SetChain, SetOperator};
+use pellucid_tsql::ast::{OrderItem, Query, QueryBody, QueryOption, SetChain, SetOperator};
 
 use super::from::named_columns;
-use super::order::{named, order_key, Selected};
+use super::order::order_key;
 use super::scope::{Clause, Column, CommonTable, Level, Relation};
 use super::select::order_text;
 use super::{Typed, View, Work};
@@ -55,8 +55,8 @@ impl Work<'_> {
                 self.select(select, &query.order, query.offset.as_ref(), view)
             }
             QueryBody::Sets(chain) => {
-                let relation = self.sets(chain, view)?;
-                self.ordered_sets(relation, query)
+                let (relation, places) = self.sets(chain, &query.order, view)?;
+                self.ordered_sets(relation, &places, query)
             }
         }
     }
@@ -96,18 +96,33 @@ impl Work<'_> {
         }
     }
 
-    fn body(&mut self, body: &QueryBody, view: View<'_>) -> Result<Relation> {
+    /// A member of set operators; where it is the first, which of its columns the items of `order` are.
+    fn body(
+        &mut self,
+        body: &QueryBody,
+        order: &[OrderItem],
+        view: View<'_>,
+    ) -> Result<(Relation, Vec<usize>)> {
         match body {
-            QueryBody::Select(select) => self.select(select, &[], None, view),
-            QueryBody::Sets(chain) => self.sets(chain, view),
+            QueryBody::Select(select) => self.first_select(select, order, view),
+            QueryBody::Sets(chain) => self.sets(chain, order, view),
         }
     }
 
-    fn sets(&mut self, chain: &SetChain, view: View<'_>) -> Result<Relation> {
-        let mut members = vec![self.body(&chain.first, view)?];
-        let mut columns = members[0].columns.clone();
+    fn sets(
+        &mut self,
+        chain: &SetChain,
+        order: &[OrderItem],
+        view: View<'_>,
+    ) -> Result<(Relation, Vec<usize>)> {
+        let (first, places) = self.body(&chain.first, order, view)?;
+        let mut columns = first.columns.clone();
+        let mut members = vec![first];
         for (_, body) in &chain.rest {
-            let member = self.body(body, view)?;
+            if matches!(body, QueryBody::Select(select) if select.into.is_some()) {
+                return Err(Message::of(table::INTO_NOT_FIRST, []));
+            }
+            let (member, _) = self.body(body, &[], view)?;
             if member.columns.len() != columns.len() {
                 return Err(Message::of(table::UNEQUAL_COLUMNS, []));
             }
@@ -138,7 +153,7 @@ impl Work<'_> {
             }
             sql.push_str(&self.member(member, &columns, distinct));
         }
-        Ok(Relation { sql, columns, single: false })
+        Ok((Relation { sql, columns, single: false }, places))
     }
 
     /// A member of a set operator, its columns of these types.
@@ -164,26 +179,27 @@ impl Work<'_> {
         format!("SELECT {} FROM ({})", list.join(", "), member.sql)
     }
 
-    fn ordered_sets(&mut self, relation: Relation, query: &Query) -> Result<Relation> {
+    fn ordered_sets(
+        &mut self,
+        relation: Relation,
+        places: &[usize],
+        query: &Query,
+    ) -> Result<Relation> {
         if query.order.is_empty() && query.offset.is_none() {
             return Ok(relation);
         }
         let t = self.alias();
-        let selected: Vec<Selected> = relation
-            .columns
-            .iter()
-            .enumerate()
-            .map(|(at, column)| Selected { name: column.name.clone(), value: column.of(&t, at) })
-            .collect();
         let mut keys = Vec::new();
-        for item in &query.order {
-            let at =
-                named(item, &selected)?.ok_or_else(|| Message::of(table::ORDER_BY_OF_UNION, []))?;
+        for (item, at) in query.order.iter().zip(places) {
+            let value = relation.columns[*at].of(&t, *at);
+            if value.data_type == SqlType::Xml {
+                return Err(Message::of(table::XML_NOT_COMPARED, []));
+            }
             let direction = if item.descending { " DESC" } else { "" };
-            keys.push(format!("{}{direction}", order_key(&selected[at].value)));
+            keys.push(format!("{}{direction}", order_key(&value)));
         }
         let names: Vec<String> =
-            (1..=selected.len()).map(|at| format!("{t}.c{at} AS c{at}")).collect();
+            (1..=relation.columns.len()).map(|at| format!("{t}.c{at} AS c{at}")).collect();
         let limit = self.limit(None, query.offset.as_ref())?;
         let sql = format!(
             "SELECT {} FROM ({}) AS {t}{}{limit}",

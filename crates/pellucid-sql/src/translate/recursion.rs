@@ -6,6 +6,7 @@ use pellucid_tsql::ast::{Query, QueryBody, SetOperator, TablePrimary, TableSourc
 
 use super::from::named_columns;
 use super::scope::{Clause, Column, CommonTable, Level, Relation};
+use super::select::Ordered;
 use super::{View, Work};
 use crate::message::{table, Message, Result};
 use crate::values::types::Family;
@@ -82,7 +83,7 @@ impl Work<'_> {
             return unsupported("DISTINCT, TOP, GROUP BY or an aggregate");
         }
         let view = View::inner(&outer, level, Clause::Other);
-        let parts = self.parts(select, &[], view)?;
+        let parts = self.parts(select, Ordered::Rows(&[]), view)?;
         if parts.selected.len() != columns.len() {
             return Err(Message::of(table::UNEQUAL_COLUMNS, []));
         }

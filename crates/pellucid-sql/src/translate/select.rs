@@ -20,7 +20,18 @@ pub(super) struct Parts {
     pub alone: Option<String>,
     /// Keys of ORDER BY.
     pub order: Vec<String>,
+    /// Of ORDER BY of a set operator: which selected thing each item is.
+    pub places: Vec<usize>,
     pub single: bool,
+}
+
+/// What ORDER BY is of.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Ordered<'q> {
+    /// Of the SELECT itself.
+    Rows(&'q [OrderItem]),
+    /// Of set operators whose first SELECT it is: each item is something that is selected.
+    Sets(&'q [OrderItem]),
 }
 
 impl Work<'_> {
@@ -31,7 +42,28 @@ impl Work<'_> {
         offset: Option<&Offset>,
         outer: View<'_>,
     ) -> Result<Relation> {
-        let parts = self.parts(select, order, outer)?;
+        let parts = self.parts(select, Ordered::Rows(order), outer)?;
+        self.limited(select, parts, offset)
+    }
+
+    /// The first SELECT under set operators, and which of its columns the items of their ORDER BY are.
+    pub(super) fn first_select(
+        &mut self,
+        select: &Select,
+        order: &[OrderItem],
+        outer: View<'_>,
+    ) -> Result<(Relation, Vec<usize>)> {
+        let mut parts = self.parts(select, Ordered::Sets(order), outer)?;
+        let places = std::mem::take(&mut parts.places);
+        Ok((self.limited(select, parts, None)?, places))
+    }
+
+    fn limited(
+        &mut self,
+        select: &Select,
+        parts: Parts,
+        offset: Option<&Offset>,
+    ) -> Result<Relation> {
         let columns: Vec<Column> = parts.selected.iter().map(Selected::column).collect();
         if let Some(top) = &select.top {
             if top.percent || top.with_ties {
@@ -52,7 +84,7 @@ impl Work<'_> {
     pub(super) fn parts(
         &mut self,
         select: &Select,
-        order: &[OrderItem],
+        ordered: Ordered<'_>,
         outer: View<'_>,
     ) -> Result<Parts> {
         if select.into.is_some() {
@@ -60,6 +92,10 @@ impl Work<'_> {
         }
         let mut level = Level::default();
         let mut tail = self.from(&select.from, &mut level, outer)?;
+        let order = match ordered {
+            Ordered::Rows(order) => order,
+            Ordered::Sets(_) => &[],
+        };
         let in_order = order.iter().any(|item| visit::has(&item.value));
         let aggregated = !select.group.is_empty() || visit::aggregates(select) || in_order;
         if aggregated && select.from.is_empty() {
@@ -98,8 +134,14 @@ impl Work<'_> {
         let order = self.outside_split(|work| {
             work.order_keys(order, &selected, select.distinct, view(Clause::OrderBy))
         })?;
+        let mut places = Vec::new();
+        if let Ordered::Sets(order) = ordered {
+            for item in order {
+                places.push(self.place(item, &selected, view(Clause::OrderBy))?);
+            }
+        }
         let single = (aggregated && select.group.is_empty()) || select.from.is_empty();
-        Ok(Parts { distinct: select.distinct, selected, tail, alone, order, single })
+        Ok(Parts { distinct: select.distinct, selected, tail, alone, order, places, single })
     }
 
     fn group_keys(

@@ -64,6 +64,52 @@ fn changes() {
     assert_eq!(session.run("SELECT a FROM @v").unwrap(), [["2"]]);
 }
 
+/// The target may be called by its name where FROM gives it an alias, by an alias, or stand beside FROM.
+#[test]
+fn targets_and_from() {
+    let mut session = session();
+    let read = "SELECT a, b FROM t ORDER BY a";
+    for (change, count, rows) in [
+        ("UPDATE t SET b = u.c FROM t AS x JOIN u ON u.a = x.a", "2", "1 one|2 two|3 z"),
+        ("UPDATE dbo.t SET b = 'd' FROM t AS x WHERE x.a = 3", "1", "1 one|2 two|3 d"),
+        ("UPDATE t SET b = x.b FROM t JOIN t AS x ON x.a = t.a + 1", "2", "1 two|2 d|3 d"),
+        ("UPDATE t SET b = u.c FROM u WHERE u.a = t.a", "2", "1 one|2 two|3 d"),
+        ("UPDATE x SET b = 'on!' FROM u LEFT JOIN t AS x ON x.a = u.a - 1", "1", "1 on!|2 two|3 d"),
+        ("DELETE t FROM t AS x JOIN u ON u.a = x.a WHERE u.c = 'two'", "1", "1 on!|3 d"),
+        ("DELETE FROM t FROM u WHERE u.a = t.a", "1", "3 d"),
+    ] {
+        assert_eq!(session.run(change).unwrap(), [[count]], "{change}");
+        let found: Vec<String> =
+            session.run(read).unwrap().iter().map(|row| row.join(" ")).collect();
+        assert_eq!(found.join("|"), rows, "{change}");
+    }
+    // The alias of another table is that table.
+    assert_eq!(session.run("UPDATE t SET c = 'q' FROM u AS t WHERE t.a = 1").unwrap(), [["1"]]);
+    assert_eq!(session.run("SELECT c FROM u ORDER BY a").unwrap(), [["q"], ["two"]]);
+    session.run("INSERT INTO @v VALUES (1), (2)").unwrap();
+    for (change, count) in [
+        ("UPDATE @v SET a = w.a + 10 FROM @v AS w JOIN u ON u.a = w.a WHERE u.c = 'q'", "1"),
+        ("UPDATE w SET a = w.a + 10 FROM @v AS w WHERE w.a < 10", "1"),
+        ("DELETE @v FROM @v AS w JOIN u ON u.a + 10 = w.a", "2"),
+    ] {
+        assert_eq!(session.run(change).unwrap(), [[count]], "{change}");
+    }
+    session.fails(&[
+        ("UPDATE t SET b = '' FROM t AS x, t AS y", 8154, "The table 't' is ambiguous."),
+        ("UPDATE nope SET b = '' FROM t AS x", 208, "Invalid object name 'nope'."),
+        (
+            "UPDATE t SET b = t.b FROM t AS x",
+            4104,
+            "The multi-part identifier \"t.b\" could not be bound.",
+        ),
+        (
+            "DELETE x FROM (SELECT a FROM t) AS x",
+            50_001,
+            "'change of a derived table' is not supported.",
+        ),
+    ]);
+}
+
 /// The name of a common table expression is not that of the table that it hides.
 #[test]
 fn common_table_expressions_are_not_changed() {

@@ -164,6 +164,23 @@ fn of_types_and_forms() {
             "All queries combined using a UNION, INTERSECT or EXCEPT operator must have an equal number of expressions in their target lists.",
         ),
         (
+            "SELECT a FROM t UNION SELECT b FROM t ORDER BY b",
+            104,
+            "ORDER BY items must appear in the select list if the statement contains a UNION, INTERSECT or EXCEPT operator.",
+        ),
+        (
+            "SELECT x.a FROM t AS x UNION SELECT y.a FROM t AS y ORDER BY y.a",
+            104,
+            "ORDER BY items must appear in the select list if the statement contains a UNION, INTERSECT or EXCEPT operator.",
+        ),
+        (
+            "SELECT a FROM t UNION SELECT a FROM t ORDER BY a + 1",
+            104,
+            "ORDER BY items must appear in the select list if the statement contains a UNION, INTERSECT or EXCEPT operator.",
+        ),
+        ("SELECT a, a FROM t UNION SELECT 1, 2 ORDER BY a", 209, "Ambiguous column name 'a'."),
+        ("SELECT x.a AS m, a FROM t AS x UNION SELECT 1, 2 ORDER BY x.a", 209, "Ambiguous column name 'a'."),
+        (
             "SELECT * FROM (SELECT a FROM t ORDER BY a) AS x",
             1033,
             "The ORDER BY clause is invalid in views, inline functions, derived tables, subqueries, and common table expressions, unless TOP, OFFSET or FOR XML is also specified.",

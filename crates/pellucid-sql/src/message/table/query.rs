@@ -33,7 +33,11 @@ rows! {
     174, 15, ARGUMENTS_EXPECTED = "The {function} function requires {count} argument(s).";
     189, 15, ARGUMENTS_EXPECTED_BETWEEN =
         "The {function} function requires {least} to {most} arguments.";
+    194, 15, INTO_ASSIGNS =
+        "A SELECT INTO statement cannot contain a SELECT statement that assigns values to a variable.";
     195, 15, UNKNOWN_FUNCTION = "'{name}' is not a recognized built-in function name.";
+    196, 15, INTO_NOT_FIRST =
+        "SELECT INTO must be the first query in a statement containing a UNION, INTERSECT or EXCEPT operator.";
     205, 16, UNEQUAL_COLUMNS =
         "All queries combined using a UNION, INTERSECT or EXCEPT operator must have an equal number of expressions in \
          their target lists.";

@@ -24,11 +24,18 @@ rows! {
     628, 16, SAVE_WITHOUT_TRANSACTION =
         "Cannot issue SAVE TRANSACTION when there is no active transaction.";
     1026, 15, GOTO_INTO_TRY = "GOTO cannot be used to jump into a TRY or CATCH scope.";
+    1038, 15, NAMELESS_COLUMN =
+        "An object or column name is missing or empty. For SELECT INTO statements, verify each column has a name. For \
+         other statements, look for empty alias names. Aliases defined as \"\" or [] are not allowed. Change the alias \
+         to a valid name.";
     1088, 16, UNKNOWN_TARGET =
         "Cannot find the object \"{name}\" because it does not exist or you do not have permissions.";
     1222, 16, LOCK_TIMEOUT = "Lock request time out period exceeded.";
     1913, 16, INDEX_EXISTS =
         "The operation failed because an index or statistics with name '{name}' already exists on table '{table}'.";
+    2705, 16, COLUMN_MADE_TWICE =
+        "Column names in each table must be unique. Column name '{column}' in table '{table}' is specified more than \
+         once.";
     2714, 16, OBJECT_EXISTS = "There is already an object named '{name}' in the database.";
     2812, 16, UNKNOWN_PROCEDURE = "Could not find stored procedure '{name}'.";
     3701, 11, CANNOT_DROP =
@@ -39,6 +46,10 @@ rows! {
         "The COMMIT TRANSACTION request has no corresponding BEGIN TRANSACTION.";
     3903, 16, ROLLBACK_WITHOUT_TRANSACTION =
         "The ROLLBACK TRANSACTION request has no corresponding BEGIN TRANSACTION.";
+    3915, 16, ROLLBACK_IN_INSERT_EXEC =
+        "Cannot use the ROLLBACK statement within an INSERT-EXEC statement.";
+    3916, 16, COMMIT_IN_INSERT_EXEC =
+        "Cannot use the COMMIT statement within an INSERT-EXEC statement unless BEGIN TRANSACTION is used first.";
     3920, 10, MARK_OF_ANOTHER =
         "The WITH MARK option only applies to the first BEGIN TRAN WITH MARK statement. The option is ignored.";
     3930, 16, DOOMED =
@@ -60,6 +71,7 @@ rows! {
     8162, 16, NOT_AN_OUTPUT =
         "The formal parameter \"@{parameter}\" was not declared as an OUTPUT parameter, but the actual parameter passed in \
          requested output.";
+    8164, 16, INSERT_EXEC_NESTED = "An INSERT EXEC statement cannot be nested.";
     8178, 16, PARAMETER_MISSING =
         "The parameterized query '{statement}' expects the parameter '@{parameter}', which was not supplied.";
     10704, 15, THROW_OUTSIDE_CATCH =

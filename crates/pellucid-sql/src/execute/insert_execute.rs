@@ -1,0 +1,123 @@
+//! INSERT .. EXECUTE: the rows of every result that a string or procedure gives go into a table.
+//!
+//! They are kept until it has ended, as SQL Server does, so that it may read the table. Messages are told meanwhile.
+
+use pellucid_tsql::ast::{Execute, Insert};
+
+use super::Done;
+use crate::message::{table, Message};
+use crate::session::{Session, Sink};
+use crate::translate::{ResultColumn, Statement};
+use crate::values::convert::Value;
+
+/// The results that are kept.
+#[derive(Debug, Default)]
+pub(crate) struct Kept {
+    results: Vec<(Vec<ResultColumn>, Vec<Vec<Value>>)>,
+    /// Whether the count that comes next is that of a result.
+    is_given: bool,
+    /// The transactions that were open before.
+    transactions: u32,
+}
+
+/// Where results go: to the sink, or to an INSERT .. EXECUTE around.
+pub(super) struct Output<'s> {
+    pub kept: &'s mut Option<Kept>,
+    pub sink: &'s mut dyn Sink,
+}
+
+impl Output<'_> {
+    /// A result begins.
+    pub fn columns(&mut self, columns: &[ResultColumn]) {
+        match self.kept {
+            Some(kept) => {
+                kept.results.push((columns.to_vec(), Vec::new()));
+                kept.is_given = true;
+            }
+            None => self.sink.columns(columns),
+        }
+    }
+
+    /// A row of it.
+    pub fn row(&mut self, row: Vec<Value>) {
+        match self.kept {
+            Some(kept) => {
+                if let Some((_, rows)) = kept.results.last_mut() {
+                    rows.push(row);
+                }
+            }
+            None => self.sink.row(row),
+        }
+    }
+}
+
+impl Session {
+    pub(super) fn insert_execute(&mut self, insert: &Insert, execute: &Execute) -> Done {
+        if self.kept.is_some() {
+            return Err(Message::of(table::INSERT_EXEC_NESTED, []).into());
+        }
+        self.check_row_count()?;
+        let width = self.translated(|translator| translator.inserted_columns(insert))?;
+        self.kept = Some(Kept { transactions: self.transactions, ..Kept::default() });
+        let done = self.execute_procedure(execute);
+        let kept = self.kept.take().unwrap_or_default();
+        done?;
+        if kept.results.iter().any(|(columns, _)| columns.len() != width) {
+            return Err(Message::of(table::VALUES_DO_NOT_MATCH, []).with_state(7).into());
+        }
+        let mut statements = Vec::new();
+        for (columns, rows) in kept.results {
+            let statement =
+                self.translated(|translator| translator.insert_row(insert, &columns))?;
+            statements.push((statement, rows));
+        }
+        let rows = self.insert_rows(&statements)?;
+        if rows > 0 {
+            self.shared.set_identity(self.databases.connection.last_insert_rowid());
+        }
+        self.count(rows);
+        Ok(())
+    }
+
+    /// All rows or none.
+    fn insert_rows(&mut self, statements: &[(Statement, Vec<Vec<Value>>)]) -> Done<u64> {
+        let connection = &self.databases.connection;
+        connection.execute_batch("SAVEPOINT \"insert execute\"")?;
+        let insert = || -> Done<u64> {
+            let mut count = 0;
+            for (statement, rows) in statements {
+                let mut prepared = connection.prepare(&statement.sql)?;
+                for row in rows {
+                    for (at, value) in row.iter().enumerate().take(prepared.parameter_count()) {
+                        prepared.raw_bind_parameter(at + 1, value)?;
+                    }
+                    count += prepared.raw_execute()? as u64;
+                }
+            }
+            Ok(count)
+        };
+        let done = insert();
+        if done.is_err() && !connection.is_autocommit() {
+            connection.execute_batch("ROLLBACK TO \"insert execute\"")?;
+        }
+        if !connection.is_autocommit() {
+            connection.execute_batch("RELEASE \"insert execute\"")?;
+        }
+        done
+    }
+
+    /// Where results go.
+    pub(super) fn output(&mut self) -> Output<'_> {
+        Output { kept: &mut self.kept, sink: &mut *self.sink }
+    }
+
+    /// Whether the count that comes next belongs to a result that is kept.
+    pub(super) fn ends_kept_result(&mut self) -> bool {
+        self.kept.as_mut().is_some_and(|kept| std::mem::take(&mut kept.is_given))
+    }
+
+    /// Whether COMMIT ends a transaction that was begun within what is executed.
+    pub(super) fn may_commit(&self) -> bool {
+        self.kept.as_ref().is_none_or(|kept| self.transactions > kept.transactions)
+    }
+}
