@@ -11,7 +11,7 @@ mod settings;
 
 use std::path::{Path, PathBuf};
 
-use pellucid_backup::history::{History, FILE};
+use pellucid_backup::history::{History, FILE, MASTER_FILE};
 use pellucid_keyring::Keyring;
 use rusqlite::{Connection, OpenFlags};
 
@@ -100,6 +100,11 @@ impl Instance {
     /// `msdb` as a file.
     pub fn msdb_path(&self) -> PathBuf {
         self.home.join(FILE)
+    }
+
+    /// What scripts keep in `master`, as a file.
+    pub fn master_path(&self) -> PathBuf {
+        self.home.join(MASTER_FILE)
     }
 
     /// The connection to `msdb`.

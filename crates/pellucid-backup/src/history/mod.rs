@@ -37,6 +37,8 @@ pub use standby::{Reached, StandbyRecord};
 
 /// The name of the database in the instance directory.
 pub const FILE: &str = "msdb.db";
+/// The file of what scripts keep in `master`, under the same key.
+pub const MASTER_FILE: &str = "master.db";
 const WAIT_MS: i32 = 10_000;
 
 /// SQL Server's tables, with its columns. Times are UTC, to the microsecond. Its marks are those of log backups. Eight tables of our own: who can open a set,
@@ -89,9 +91,22 @@ impl History {
         }
         let path = home.join(FILE);
         if !path.exists() {
-            give_name(&make(&home)?, &path)?;
+            give_name(&make(&home, FILE, SCHEMA)?, &path)?;
         }
         Self::open()
+    }
+
+    /// The file of `master`, made if it is not there; its key is offered to each connection of this process.
+    ///
+    /// # Errors
+    /// As [`History::open`].
+    pub fn master_file() -> std::result::Result<PathBuf, DatabaseError> {
+        let home = Keyring::locate()?;
+        let path = home.join(MASTER_FILE);
+        if !path.exists() {
+            give_name(&make(&home, MASTER_FILE, "")?, &path)?;
+        }
+        Ok(path)
     }
 
     /// Begins a new one in the place of one that is lost ([`is_lost`]), which is kept under another name with what lies
@@ -109,8 +124,10 @@ impl History {
             }
             set_aside(&home.join("keyring/history"), &[])?;
             keyring.renew_history_key()?;
+            // What is under the key that is lost opens no more.
+            set_aside(&home.join(MASTER_FILE), &["-journal", "-wal", "-shm"])?;
         }
-        let new = make(&home)?;
+        let new = make(&home, FILE, SCHEMA)?;
         let kept = set_aside(&path, &["-journal", "-wal", "-shm"])
             .inspect_err(|_| drop(std::fs::remove_file(&new)))?;
         if let Err(error) = give_name(&new, &path) {
@@ -166,19 +183,19 @@ pub fn is_lost(error: &DatabaseError) -> bool {
 }
 
 /// Makes the database whole before it has its name, under another one, which is given back.
-fn make(home: &Path) -> std::result::Result<PathBuf, DatabaseError> {
+fn make(home: &Path, file: &str, schema: &str) -> std::result::Result<PathBuf, DatabaseError> {
     let key = Keyring::open(home)?.ensure_history_key()?;
     offer_once(&key);
     let mut random = [0; 8];
     pellucid::secret::fill_random(&mut random)?;
-    let new = home.join(format!(".{FILE}.{:016x}", u64::from_ne_bytes(random)));
+    let new = home.join(format!(".{file}.{:016x}", u64::from_ne_bytes(random)));
     let birth = Birth::new(Algorithm::Aes256, &[Protection::KeyFile(key)])?;
     let token = prepare_birth(birth)?;
     let fill = || {
         let uri = uri(&new, &format!("vfs=pellucid&pellucid_birth={token}"));
         let handle = Handle::open(&new, &uri, ffi::OPEN_READWRITE | ffi::OPEN_CREATE)?;
         handle.run("BEGIN")?;
-        for statement in SCHEMA.split(';').filter(|text| !text.trim().is_empty()) {
+        for statement in schema.split(';').filter(|text| !text.trim().is_empty()) {
             handle.run(statement)?;
         }
         handle.run("COMMIT")

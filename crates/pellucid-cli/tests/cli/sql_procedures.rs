@@ -245,3 +245,48 @@ fn definitions_are_sealed() {
     }
     assert!(files > 3, "{files}");
 }
+
+/// `master` has tables, where tools keep their logs: sealed, in a file of the instance that is no database of anybody's.
+#[test]
+fn master_has_tables_of_tools() {
+    let server = Server::with(&[]);
+    let made = "CREATE TABLE dbo.CommandLog (ID int IDENTITY NOT NULL PRIMARY KEY, Command nvarchar(max) NOT NULL)
+INSERT INTO CommandLog (Command) VALUES ('marker of a log 5a2b')
+GO
+USE tempdb
+GO
+SET NOCOUNT ON
+INSERT INTO master.dbo.CommandLog (Command) VALUES ('second')";
+    server.run(made).succeeded();
+    assert_eq!(
+        server.rows("SET NOCOUNT ON; SELECT ID, Command FROM CommandLog WHERE ID = 2"),
+        ["2|second"]
+    );
+    assert_eq!(
+        server.rows(
+            "SELECT name, type FROM sys.objects WHERE object_id = OBJECT_ID('dbo.CommandLog')"
+        ),
+        ["CommandLog|U"]
+    );
+    let bytes = std::fs::read(server.0.path("keys/master.db")).unwrap();
+    assert!(!bytes.windows(6).any(|part| part == b"marker"));
+    // It is none of the databases, and nothing is asked of it.
+    assert_eq!(server.rows("SELECT COUNT(*) FROM sys.databases WHERE database_id > 4"), ["0"]);
+    server.run("DROP TABLE CommandLog").succeeded();
+    assert_eq!(refused(&server, "SELECT * FROM CommandLog"), ["208"]);
+    // What is in no table of anybody's is not made by a question.
+    let other = Server::with(&[]);
+    assert_eq!(refused(&other, "SELECT * FROM nowhere"), ["208"]);
+    assert!(!other.0.path("keys/master.db").exists());
+}
+
+#[test]
+fn a_definition_is_had_by_its_number() {
+    let server = Server::with(&[]);
+    let script = "CREATE PROC who AS -- Version: 7
+PRINT SUBSTRING(OBJECT_DEFINITION(@@PROCID), CHARINDEX('Version: ', OBJECT_DEFINITION(@@PROCID)) + LEN('Version: ') + 1, 1)
+GO
+EXEC who";
+    assert_eq!(printed(&server, script), ["7"]);
+    assert_eq!(server.rows("SELECT ISNULL(OBJECT_DEFINITION(1), 'none')"), ["none"]);
+}

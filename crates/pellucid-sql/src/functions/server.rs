@@ -81,6 +81,7 @@ const FUNCTIONS: &[ServerFunction] = &[
     function("IS_SRVROLEMEMBER", (1, 2), &[N], INT),
     function("KEY_GUID", (1, 1), &[N], SqlType::UniqueIdentifier),
     function("KEY_ID", (1, 1), &[N], INT),
+    function("OBJECT_DEFINITION", (1, 1), &[I], SqlType::NVARCHAR_MAX),
     function("OBJECT_ID", (1, 2), &[N], INT),
     function("OBJECT_NAME", (1, 2), &[I], NAME),
     function("OBJECT_SCHEMA_NAME", (1, 2), &[I], NAME),

@@ -375,8 +375,8 @@ impl Instance {
         let Ok(found) = keyring.find_databases() else { return Ok(()) };
         for memory in found.whole {
             let is_there = !memory.path.as_os_str().is_empty() && memory.path.is_file();
-            if !is_there || memory.path == self.msdb_path() || self.of_path(&memory.path)?.is_some()
-            {
+            let own = [self.msdb_path(), self.master_path()];
+            if !is_there || own.contains(&memory.path) || self.of_path(&memory.path)?.is_some() {
                 continue;
             }
             if self.text_setting(&detached(&memory.path))?.is_some() {

@@ -44,6 +44,7 @@ pub(crate) struct Databases {
     /// What the files of attached databases were seen to be.
     seen: RefCell<HashMap<i64, Rc<Kind>>>,
     has_msdb: Cell<bool>,
+    has_master: Cell<bool>,
     table_variables: Cell<u32>,
 }
 
@@ -66,6 +67,7 @@ impl Databases {
             attached: RefCell::default(),
             seen: RefCell::default(),
             has_msdb: Cell::new(false),
+            has_master: Cell::new(false),
             table_variables: Cell::new(0),
         })
     }
@@ -207,6 +209,27 @@ impl Databases {
         Ok(found)
     }
 
+    /// The tables of `master`, if anybody has made one.
+    ///
+    /// # Errors
+    /// What keeps their file from being opened.
+    pub fn attach_master(&self) -> Result<Option<String>> {
+        match self.has_master.get() || self.instance.master_path().exists() {
+            true => self.make_master().map(Some),
+            false => Ok(None),
+        }
+    }
+
+    /// The same, made if it is not there.
+    fn make_master(&self) -> Result<String> {
+        if !self.has_master.get() {
+            let path = pellucid_backup::history::History::master_file()?;
+            self.connection.execute("ATTACH ?1 AS master", [own_uri(&path)])?;
+            self.has_master.set(true);
+        }
+        Ok("master".to_owned())
+    }
+
     fn attach_msdb(&self) -> Result<String> {
         if !self.has_msdb.get() {
             let msdb = own_uri(&self.instance.msdb_path());
@@ -225,10 +248,13 @@ impl Databases {
             Some(name) => self.instance.database(name.as_str())?,
             None => self.current()?,
         };
-        if known.is_system() && known.id != TEMPDB {
-            return Err(Message::unsupported(format!("tables in {}", known.name)));
+        let schema = match known.id {
+            MASTER => self.make_master()?,
+            _ => self.attach(&known)?,
+        };
+        if known.id == MSDB {
+            return Err(Message::unsupported("tables in msdb"));
         }
-        let schema = self.attach(&known)?;
         Ok((known, schema))
     }
 
@@ -424,13 +450,17 @@ impl Databases {
             self.attach(&current)?;
         }
         let mut objects = Vec::new();
+        if let Some(schema) = self.attach_master()? {
+            self.objects_of("master", &schema, &mut objects)?;
+        }
         let attached = self.attached.borrow().clone();
         for known in self.instance.databases()? {
             if attached.iter().any(|(id, _)| *id == known.id) {
                 self.objects_of(&known.name, &format!("d{}", known.id), &mut objects)?;
             }
             for module in self.instance.modules(&known)? {
-                objects.push(Object::new(&known.name, &module.name, "P"));
+                let object = Object::new(&known.name, &module.name, "P");
+                objects.push(Object { definition: Some(module.definition), ..object });
             }
         }
         self.objects_of("tempdb", "temp", &mut objects)?;
@@ -591,6 +621,13 @@ impl Catalog for Names<'_> {
         if known.id == TEMPDB {
             if let Some((sqlite, is_view)) = databases.find_object("temp", name)? {
                 return databases.table_of("temp", &sqlite, is_view).map(Some);
+            }
+        }
+        if known.id == MASTER {
+            if let Some(schema) = databases.attach_master()? {
+                if let Some((sqlite, is_view)) = databases.find_object(&schema, name)? {
+                    return databases.table_of(&schema, &sqlite, is_view).map(Some);
+                }
             }
         }
         if known.is_system() {

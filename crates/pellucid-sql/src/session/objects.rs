@@ -13,6 +13,8 @@ pub(crate) struct Object {
     pub name: String,
     /// `U` table, `V` view, `P` procedure
     pub kind: &'static str,
+    /// The text that made it, of a procedure.
+    pub definition: Option<String>,
 }
 
 impl Object {
@@ -25,6 +27,7 @@ impl Object {
             schema: schema.to_owned(),
             name: name.to_owned(),
             kind,
+            definition: None,
         }
     }
 }

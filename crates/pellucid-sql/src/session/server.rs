@@ -413,6 +413,13 @@ impl Server for Shared {
                     .find(|object| Some(object.id) == integer(0))
                     .map(|object| object.name.clone()),
             ),
+            "OBJECT_DEFINITION" => name(
+                state
+                    .objects
+                    .iter()
+                    .find(|object| Some(object.id) == integer(0))
+                    .and_then(|object| object.definition.clone()),
+            ),
             "OBJECT_SCHEMA_NAME" => name(
                 state
                     .objects

@@ -76,7 +76,6 @@ impl Work<'_> {
             "JSON_QUERY",
             "JSON_VALUE",
             "JSON_MODIFY",
-            "OBJECT_DEFINITION",
             "SMALLDATETIMEFROMPARTS",
             "SOUNDEX",
             "STDEV",

@@ -3,7 +3,7 @@
 use rusqlite::OptionalExtension;
 
 use super::{flag, text, Column, Row};
-use crate::instance::{Known, Module, SETTINGS, TEMPDB};
+use crate::instance::{Known, Module, MASTER, SETTINGS, TEMPDB};
 use crate::message::Result;
 use crate::session::{declared_type, object_id, split, Databases};
 use crate::translate::quoted;
@@ -149,10 +149,14 @@ type Names = Vec<(String, bool)>;
 /// The current database, the schema it is attached as, and its tables and views; none for one of the server's own.
 fn found(databases: &Databases) -> Result<Option<(Known, String, Names)>> {
     let known = databases.current()?;
-    if known.is_system() && known.id != TEMPDB {
-        return Ok(None);
-    }
-    let schema = databases.attach(&known)?;
+    let schema = match known.id {
+        MASTER => match databases.attach_master()? {
+            Some(schema) => schema,
+            None => return Ok(None),
+        },
+        id if known.is_system() && id != TEMPDB => return Ok(None),
+        _ => databases.attach(&known)?,
+    };
     let all = databases.tables_and_views(&schema)?;
     Ok(Some((known, schema, all)))
 }
