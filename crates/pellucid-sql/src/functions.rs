@@ -16,6 +16,7 @@ mod operator;
 mod server;
 mod text;
 mod text_search;
+mod xml;
 
 use std::sync::Arc;
 
@@ -77,6 +78,7 @@ pub fn register(connection: &Connection, server: Arc<dyn Server>) -> rusqlite::R
         text_search::SCALARS,
         date::SCALARS,
         hash::SCALARS,
+        xml::SCALARS,
     ];
     for Scalar { name, nulls, run } in groups.into_iter().flatten() {
         connection.create_scalar_function(*name, -1, pure, move |context: &Context<'_>| {
@@ -94,6 +96,7 @@ pub fn register(connection: &Connection, server: Arc<dyn Server>) -> rusqlite::R
         })?;
     }
     server::register(connection, server)?;
+    xml::register(connection)?;
     aggregate::register(connection)
 }
 

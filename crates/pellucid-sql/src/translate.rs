@@ -25,6 +25,7 @@ mod scope;
 mod select;
 mod special;
 mod visit;
+mod xml;
 
 use crate::message::Result;
 use crate::values::types::SqlType;

@@ -256,10 +256,20 @@ impl<'b> Choices<'b> {
             10 => Expression::Function(Box::new(self.call())),
             11 => match self.flag() {
                 true => Expression::Niladic(self.word()),
-                false => Expression::Subquery(Box::new(self.query())),
+                false => self.query_or_its_value(),
             },
             _ => Expression::Collate { operand: self.boxed(), collation: self.name() },
         }
+    }
+
+    fn query_or_its_value(&mut self) -> Expression {
+        let operand = Expression::Subquery(Box::new(self.query()));
+        if self.below(4) < 3 {
+            return operand;
+        }
+        let operand = if self.flag() { operand } else { Expression::Variable(self.variable()) };
+        let (path, data_type) = (self.string(), self.string());
+        Expression::XmlValue(Box::new(XmlValue { operand, path, data_type }))
     }
 
     fn chain(&mut self) -> Expression {

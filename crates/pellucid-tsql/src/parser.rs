@@ -25,6 +25,7 @@ mod session;
 mod source;
 mod statement;
 mod table;
+mod xml;
 
 use std::borrow::Cow;
 

@@ -299,3 +299,31 @@ fn insert_execute_that_cannot_be() {
         ],
     );
 }
+
+#[test]
+fn text_is_joined_by_for_xml_path() {
+    prints(
+        "SELECT 'list: ' + STUFF((SELECT ',' + name FROM sys.databases WHERE database_id < 3 ORDER BY database_id
+           FOR XML PATH('')), 1, 1, '')
+         DECLARE @all nvarchar(max) = (SELECT N'&' + name FROM sys.databases WHERE database_id < 3 ORDER BY name DESC
+           FOR XML PATH(''), TYPE).value('.', 'nvarchar(max)')
+         PRINT @all
+         DECLARE @x xml = (SELECT name AS n FROM sys.databases WHERE database_id = 1 FOR XML PATH(''), TYPE)
+         SELECT @x.value('.', 'nvarchar(9)')
+         SELECT name FROM sys.databases WHERE database_id = 1 FOR XML PATH('d'), ROOT('all')
+         SELECT name FROM sys.databases WHERE database_id = 0 FOR XML PATH('d')
+         SELECT (SELECT name + ';' FROM sys.databases WHERE database_id < 3 ORDER BY name FOR XML PATH('')) AS names INTO #n
+         SELECT names FROM #n
+         GO
+         SELECT name INTO #m FROM sys.databases FOR XML PATH('')",
+        &[
+            "list: master,tempdb",
+            "&tempdb&master",
+            "master",
+            "<all><d><name>master</name></d></all>",
+            "master;tempdb;",
+            "Msg 6819",
+            "The FOR XML and FOR JSON clauses are not allowed in a SELECT INTO statement.",
+        ],
+    );
+}

@@ -184,6 +184,7 @@ fn plain(query: &Query) -> Option<&Select> {
     let simple = query.with.is_empty()
         && query.order.is_empty()
         && query.offset.is_none()
+        && query.xml.is_none()
         && !select.distinct
         && select.top.is_none()
         && select.group.is_empty()

@@ -45,6 +45,9 @@ pub(super) fn assigns(query: &Query) -> bool {
 
 impl Work<'_> {
     pub(super) fn assignments(mut self, query: &Query) -> Result<Assignments> {
+        if query.xml.is_some() {
+            return Err(Message::of(table::XML_NOT_IN, [&"ASSIGNMENT"]));
+        }
         let QueryBody::Select(select) = &query.body else {
             return Err(Message::unsupported("an assignment within a set operator"));
         };

@@ -92,6 +92,9 @@ impl Work<'_> {
                 }
                 Ok(format!("{with}{into} ({list}) VALUES {}", texts.join(", ")))
             }
+            InsertSource::Query(query) if query.xml.is_some() => {
+                Err(Message::of(table::XML_NOT_IN, [&"INSERT"]))
+            }
             InsertSource::Query(query) => {
                 let relation = self.query(query, view, false)?;
                 counts_match(relation.columns.len(), columns.len())?;

@@ -52,9 +52,13 @@ impl Work<'_> {
             Expression::Case(case) => self.case(case, view),
             Expression::Iif(iif) => self.iif(iif, view),
             Expression::Convert(convert) => self.convert_call(convert, view),
-            Expression::Function(call) => self.function(call, view),
+            Expression::Function(call) => match self.xml_value_of_column(call, view)? {
+                Some(value) => Ok(value),
+                None => self.function(call, view),
+            },
             Expression::Niladic(niladic) => self.niladic(*niladic),
             Expression::Subquery(query) => self.scalar_query(query, view),
+            Expression::XmlValue(value) => self.xml_value(value, view),
             Expression::Collate { operand, collation } => {
                 let operand = self.expression(operand, view)?;
                 collated(operand, collation.as_str())

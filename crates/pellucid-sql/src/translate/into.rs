@@ -39,6 +39,9 @@ impl Translator<'_> {
         if assign::assigns(query) {
             return Err(Message::of(table::INTO_ASSIGNS, []));
         }
+        if query.xml.is_some() {
+            return Err(Message::of(table::XML_NOT_IN, [&"SELECT INTO"]));
+        }
         let mut work = self.work();
         let relation = work.query(query, View::EMPTY, false)?;
         let mut columns: Vec<ResultColumn> = Vec::new();

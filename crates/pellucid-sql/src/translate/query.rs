@@ -23,6 +23,12 @@ impl Work<'_> {
         let with = self.with(&query.with, &mut level, outer)?;
         let view = View::inner(&outer, &level, Clause::Other);
         let mut relation = self.query_body(query, view, nested)?;
+        if let Some(xml) = &query.xml {
+            if nested && matches!(query.body, QueryBody::Sets(_)) {
+                return Err(Message::of(table::XML_OF_SETS, []));
+            }
+            relation = self.for_xml(relation, xml, nested)?;
+        }
         relation.sql.insert_str(0, &with);
         Ok(relation)
     }
@@ -46,6 +52,7 @@ impl Work<'_> {
 
     fn query_body(&mut self, query: &Query, view: View<'_>, nested: bool) -> Result<Relation> {
         let bounded = query.offset.is_some()
+            || query.xml.is_some()
             || matches!(&query.body, QueryBody::Select(select) if select.top.is_some());
         if nested && !query.order.is_empty() && !bounded {
             return Err(Message::of(table::ORDER_BY_IN_SUBQUERY, []));

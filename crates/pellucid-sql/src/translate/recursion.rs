@@ -122,7 +122,12 @@ fn parts(query: &Query, name: &str) -> Result<(Query, QueryBody)> {
         return Err(Message::of(table::RECURSIVE_WITHOUT_UNION, [&name]));
     }
     let several = refers(&chain.first, name) || before.iter().any(|(_, body)| refers(body, name));
-    if several || !query.order.is_empty() || query.offset.is_some() || !query.with.is_empty() {
+    if several
+        || !query.order.is_empty()
+        || query.offset.is_some()
+        || query.xml.is_some()
+        || !query.with.is_empty()
+    {
         return unsupported("several recursive members, or ORDER BY,");
     }
     let mut body = chain.first.clone();
@@ -134,6 +139,7 @@ fn parts(query: &Query, name: &str) -> Result<(Query, QueryBody)> {
         body,
         order: Vec::new(),
         offset: None,
+        xml: None,
         options: query.options.clone(),
     };
     Ok((anchor, step.clone()))

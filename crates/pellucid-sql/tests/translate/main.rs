@@ -13,3 +13,4 @@ mod odd;
 mod queries;
 mod server;
 mod types;
+mod xml;

@@ -20,8 +20,17 @@ impl Choices<'_> {
             body: self.body(),
             order,
             offset: offset.flatten(),
+            xml: self.xml(),
             options: self.options(),
         }
+    }
+
+    fn xml(&mut self) -> Option<ForXmlPath> {
+        (self.below(8) == 7).then(|| ForXmlPath {
+            element: self.string().text,
+            typed: self.flag(),
+            root: self.maybe(|c| c.string().text),
+        })
     }
 
     pub(super) fn options(&mut self) -> Vec<QueryOption> {

@@ -122,6 +122,9 @@ impl Print for Expression {
             Expression::Function(call) => call.print(to),
             Expression::Niladic(word) => One(*word).print(to),
             Expression::Subquery(query) => put!(to, "(", query, ")"),
+            Expression::XmlValue(value) => {
+                put!(to, value.operand, ".value(", value.path, ", ", value.data_type, ")");
+            }
             Expression::Collate { operand, collation } => {
                 let bare = level(operand) == Level::Primary
                     && !matches!(**operand, Expression::Unary { .. } | Expression::Collate { .. });

@@ -2,7 +2,8 @@
 
 use pellucid_tsql::ast::{
     AssignmentOperator, CommonTable, Expression, Join, JoinKind, Query, QueryBody, QueryOption,
-    Select, SelectItem, SetOperator, TableAlias, TableHint, TablePrimary, TableSource, Top,
+    Select, SelectItem, SetOperator, StringLiteral, TableAlias, TableHint, TablePrimary,
+    TableSource, Top,
 };
 
 use super::expression::Arguments;
@@ -19,7 +20,23 @@ impl Print for Query {
                 put!(to, " FETCH NEXT ", fetch, " ROWS ONLY");
             }
         }
+        if let Some(xml) = &self.xml {
+            put!(to, " FOR XML PATH(", Quoted(&xml.element), ")", If(xml.typed, ", TYPE"));
+            if let Some(root) = &xml.root {
+                put!(to, ", ROOT(", Quoted(root), ")");
+            }
+        }
         put!(to, Listed(" OPTION (", &self.options, ")"));
+    }
+}
+
+/// A text as a string.
+struct Quoted<'a>(&'a str);
+
+impl Print for Quoted<'_> {
+    fn print(&self, to: &mut Printer) {
+        let text = StringLiteral { text: self.0.to_owned(), national: false };
+        text.print(to);
     }
 }
 

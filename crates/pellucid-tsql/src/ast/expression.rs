@@ -30,8 +30,21 @@ pub enum Expression {
     Niladic(Niladic),
     /// `(SELECT ..)`
     Subquery(Box<Query>),
+    /// `x.value('path', 'type')`
+    XmlValue(Box<XmlValue>),
     /// `x COLLATE c`
     Collate { operand: Box<Expression>, collation: Name },
+}
+
+/// `x.value('path', 'type')` of a query or a variable. Of a column it is a [`FunctionCall`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct XmlValue {
+    /// The xml: a query in parentheses or a variable.
+    pub operand: Expression,
+    /// The path, as it is written.
+    pub path: StringLiteral,
+    /// The type, as it is written.
+    pub data_type: StringLiteral,
 }
 
 /// A constant. Numbers are kept as they are written.

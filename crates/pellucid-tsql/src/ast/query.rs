@@ -14,8 +14,21 @@ pub struct Query {
     pub order: Vec<OrderItem>,
     /// `OFFSET .. FETCH`
     pub offset: Option<Offset>,
+    /// `FOR XML PATH`
+    pub xml: Option<ForXmlPath>,
     /// `OPTION`
     pub options: Vec<QueryOption>,
+}
+
+/// `FOR XML PATH [('element')] [, TYPE] [, ROOT [('root')]]`
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ForXmlPath {
+    /// The element of each row, `row` if none is written; empty: none.
+    pub element: String,
+    /// `TYPE`: the result is xml, not text.
+    pub typed: bool,
+    /// The element around all rows, `root` if none is written.
+    pub root: Option<String>,
 }
 
 /// `name [(columns)] AS (query)`

@@ -244,7 +244,7 @@ impl Parser<'_> {
     /// The rest of a query of which `first`, in parentheses, is taken.
     pub(super) fn query_from(&mut self, first: Query) -> Result<Query> {
         match first {
-            Query { with, body, order, offset: None, options }
+            Query { with, body, order, offset: None, xml: None, options }
                 if with.is_empty() && order.is_empty() && options.is_empty() =>
             {
                 let body: QueryBody = self.query_body_from(body)?;

@@ -81,7 +81,8 @@ impl Parser<'_> {
         Ok(Expression::Unary { operator, operand: Box::new(operand) })
     }
 
-    fn collated(&mut self, mut operand: Expression) -> Result<Expression> {
+    fn collated(&mut self, operand: Expression) -> Result<Expression> {
+        let mut operand = self.xml_method(operand)?;
         if self.accept(K::COLLATE) {
             let collation = self.name()?;
             operand = Expression::Collate { operand: Box::new(operand), collation };

@@ -103,16 +103,17 @@ impl Parser<'_> {
             true => Some(self.offset()?),
             false => None,
         };
+        let mut xml = None;
         if !self.at_end_of_cursor() && self.accept(K::FOR) {
-            return match self.keyword() {
-                Some(K::XML) => self.unsupported("FOR XML"),
-                Some(K::BROWSE) => self.unsupported("FOR BROWSE"),
-                Some(K::JSON) => self.unsupported("FOR JSON"),
-                _ => self.unexpected(),
+            xml = match self.keyword() {
+                Some(K::XML) => Some(self.for_xml()?),
+                Some(K::BROWSE) => return self.unsupported("FOR BROWSE"),
+                Some(K::JSON) => return self.unsupported("FOR JSON"),
+                _ => return self.unexpected(),
             };
         }
         let options = self.query_options()?;
-        Ok(Query { with, body, order, offset, options })
+        Ok(Query { with, body, order, offset, xml, options })
     }
 
     /// `ORDER BY a, b DESC`; empty if there is none.

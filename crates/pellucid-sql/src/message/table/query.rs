@@ -57,6 +57,7 @@ rows! {
         "Recursive common table expression '{name}' does not contain a top-level UNION ALL operator.";
     257, 16, NO_IMPLICIT_CONVERSION =
         "Implicit conversion from data type {from} to {to} is not allowed. Use the CONVERT function to run this query.";
+    258, 15, NO_METHODS = "Cannot call methods on {type}.";
     263, 16, NO_TABLE = "Must specify table to select from.";
     264, 16, ASSIGNED_TWICE =
         "The column name '{column}' is specified more than once in the SET clause or column list of an INSERT. A \
@@ -107,6 +108,10 @@ rows! {
         "The number of rows provided for a TOP or FETCH clauses row count parameter must be an integer.";
     1062, 15, TIES_WITHOUT_ORDER_BY =
         "The TOP N WITH TIES clause is not allowed without a corresponding ORDER BY clause.";
+    1086, 15, XML_OF_SETS =
+        "The FOR XML and FOR JSON clauses are invalid in views, inline functions, derived tables, and subqueries when \
+         they contain a set operator. To work around, wrap the SELECT containing a set operator using derived table or \
+         common table expression or view and apply FOR XML or FOR JSON on top of it.";
     1087, 15, UNDECLARED_TABLE = "Must declare the table variable \"@{variable}\".";
     2627, 14, DUPLICATE_KEY =
         "Violation of UNIQUE KEY constraint '{columns}'. Cannot insert duplicate key in object '{table}'.";
@@ -137,6 +142,21 @@ rows! {
     5335, 16, XML_IN_UNION =
         "The data type xml cannot be used as an operand to the UNION, INTERSECT or EXCEPT operators because it is not \
          comparable.";
+    6819, 16, XML_NOT_IN =
+        "The FOR XML and FOR JSON clauses are not allowed in a {statement} statement.";
+    6841, 16, XML_CHARACTER =
+        "FOR XML could not serialize the data for node 'NoName' because it contains a character (0x{code}) which is not \
+         allowed in XML. To retrieve this data using FOR XML, convert it to binary, varbinary or image data type and \
+         use the BINARY BASE64 directive.";
+    6850, 16, XML_NAME =
+        "{what} name '{name}' contains an invalid XML identifier as required by FOR XML; '{character}'(0x{code}) is the \
+         first character at fault.";
+    6852, 16, XML_ATTRIBUTE_LATE =
+        "Attribute-centric column '{name}' must not come after a non-attribute-centric sibling in XML hierarchy in FOR \
+         XML PATH.";
+    6861, 16, XML_EMPTY_ROOT = "Empty root tag name can't be specified with FOR XML.";
+    6864, 16, XML_ATTRIBUTE_OF_NOTHING =
+        "Row tag omission (empty row tag name) cannot be used with attribute-centric FOR XML serialization.";
     7119, 16, LOB_TOO_LARGE =
         "Attempting to grow LOB beyond maximum allowed size of {bytes_most} bytes.";
     8102, 16, IDENTITY_UPDATED = "Cannot update identity column '{column}'.";

@@ -1,0 +1,238 @@
+//! FOR XML PATH, and `.value(..)` of what it gives.
+
+use pellucid_tsql::ast::{
+    ColumnName, Declaration, Expression, ForXmlPath, FunctionArguments, FunctionCall, Literal,
+    ObjectName, StatementKind, XmlValue,
+};
+
+use super::scope::{Column, Relation};
+use super::{text_literal, typed, Typed, View, Work};
+use crate::message::{table, Message, Result};
+use crate::values::types::{Family, SqlType};
+
+/// Values of a row at most: SQLite's functions have 127 arguments.
+const COLUMNS_MOST: usize = 100;
+/// What SQL Server calls the column of a result.
+const RESULT: &str = "XML_F52E2B61-18A1-11d1-B105-00805F49916B";
+
+impl Work<'_> {
+    /// The rows of a query as one value; `nested` within another query.
+    pub(super) fn for_xml(
+        &mut self,
+        relation: Relation,
+        xml: &ForXmlPath,
+        nested: bool,
+    ) -> Result<Relation> {
+        if relation.columns.len() > COLUMNS_MOST {
+            return Err(Message::unsupported(format!(
+                "FOR XML of more than {COLUMNS_MOST} columns"
+            )));
+        }
+        if !xml.element.is_empty() {
+            check_name("Row", &xml.element)?;
+        }
+        let root = xml.root.as_deref().unwrap_or_default();
+        match &xml.root {
+            Some(root) if root.is_empty() => return Err(Message::of(table::XML_EMPTY_ROOT, [])),
+            Some(root) => check_name("ROOT", root)?,
+            None => {}
+        }
+        let mode = if xml.typed { "T" } else { "S" };
+        let mut shape = format!("{mode}\n{}\n{root}", xml.element);
+        let mut values = Vec::new();
+        let mut paths: Vec<String> = Vec::new();
+        for (at, column) in relation.columns.iter().enumerate() {
+            let value = self.xml_text(column.of("x", at))?;
+            let is_xml = column.data_type == SqlType::Xml;
+            let (kind, path) = path_of(column, is_xml)?;
+            check_attribute(&path, column, &paths, &xml.element, is_xml)?;
+            shape.push_str(&format!("\n{kind} {path}"));
+            paths.push(path);
+            values.push(value);
+        }
+        let values: Vec<String> = values.into_iter().map(|value| format!(", {value}")).collect();
+        let made = format!("tsql_xml({}{})", text_literal(&shape), values.concat());
+        let sql = format!("SELECT {made} AS c1 FROM ({}) AS x", relation.sql);
+        // Of no rows a statement gives none, and a sub-query NULL.
+        let sql = match nested || xml.typed {
+            true => sql,
+            false => format!("SELECT c1 FROM ({sql}) WHERE c1 IS NOT NULL"),
+        };
+        let data_type = if xml.typed { SqlType::Xml } else { SqlType::NVARCHAR_MAX };
+        let name = (!nested && !xml.typed).then(|| RESULT.to_owned());
+        let columns = vec![Column { name, data_type, sensitive: false }];
+        Ok(Relation { sql, columns, single: true })
+    }
+
+    /// A value as XML writes it.
+    fn xml_text(&self, value: Typed) -> Result<String> {
+        let from = value.data_type;
+        let style = match from.family() {
+            Family::Text | Family::Xml | Family::Null => return Ok(value.sql),
+            Family::Binary | Family::Variant => {
+                return Err(Message::unsupported(format!("{} in FOR XML", from.name())))
+            }
+            // ISO 8601.
+            Family::Moment => 126,
+            // All digits.
+            Family::Float => 2,
+            Family::Decimal if matches!(from, SqlType::Money | SqlType::SmallMoney) => 2,
+            _ => 0,
+        };
+        let to = SqlType::NVARCHAR_MAX.code();
+        Ok(format!("tsql_convert({}, {}, {to}, {style})", value.sql, from.code()))
+    }
+
+    /// `x.value('path', 'type')`
+    pub(super) fn xml_value(&mut self, value: &XmlValue, view: View<'_>) -> Result<Typed> {
+        let operand = self.expression(&value.operand, view)?;
+        self.value_of_xml(operand, &value.path.text, &value.data_type.text)
+    }
+
+    /// The same of a column, which is written as the call of a function in a schema.
+    pub(super) fn xml_value_of_column(
+        &mut self,
+        call: &FunctionCall,
+        view: View<'_>,
+    ) -> Result<Option<Typed>> {
+        let (Some(column), "value") = (&call.name.schema, call.name.object.as_str()) else {
+            return Ok(None);
+        };
+        let FunctionArguments::Values(values) = &call.arguments else { return Ok(None) };
+        let [Expression::Literal(Literal::String(path)), Expression::Literal(Literal::String(to))] =
+            &values[..]
+        else {
+            return Ok(None);
+        };
+        if call.name.server.is_some() || call.over.is_some() || call.distinct {
+            return Ok(None);
+        }
+        let table = call.name.database.clone().map(ObjectName::from);
+        let column = ColumnName { table, column: column.clone() };
+        let operand = self.expression(&Expression::Column(Box::new(column)), view)?;
+        self.value_of_xml(operand, &path.text, &to.text).map(Some)
+    }
+
+    fn value_of_xml(&mut self, operand: Typed, path: &str, to: &str) -> Result<Typed> {
+        if operand.data_type != SqlType::Xml {
+            return Err(Message::of(table::NO_METHODS, [&operand.data_type.name()]));
+        }
+        let bare: String = path.chars().filter(|c| !c.is_whitespace()).collect();
+        let which = match bare.as_str() {
+            "." | "(.)[1]" | ".[1]" | "(/)[1]" => 0,
+            "text()[1]" | "(text())[1]" | "./text()[1]" | "(./text())[1]" => 1,
+            _ => return Err(Message::unsupported(format!("the path '{path}' in xml"))),
+        };
+        let to = type_of(to)?;
+        let text =
+            typed(format!("tsql_xml_value({}, {which})", operand.sql), SqlType::NVARCHAR_MAX);
+        Ok(self.converted(text, to))
+    }
+}
+
+/// The type that a string names.
+fn type_of(text: &str) -> Result<SqlType> {
+    let refused = || Message::unsupported(format!("the type '{text}' of a value in xml"));
+    let parsed = pellucid_tsql::parse(&format!("DECLARE @v {text}")).map_err(|_| refused())?;
+    let [statement] = &parsed[..] else { return Err(refused()) };
+    match &statement.kind {
+        StatementKind::Declare(declared) => match &declared[..] {
+            [Declaration::Scalar { data_type, value: None, .. }] => {
+                Ok(SqlType::declared(data_type, 1)?)
+            }
+            _ => Err(refused()),
+        },
+        _ => Err(refused()),
+    }
+}
+
+/// The kind and path of a column by its name.
+fn path_of(column: &Column, is_xml: bool) -> Result<(char, String)> {
+    let kind = if is_xml { 'x' } else { 't' };
+    let name = column.name.as_deref().unwrap_or_default();
+    let (parents, last) =
+        name.rsplit_once('/').map_or(("", name), |(parents, last)| (parents, last));
+    let (kind, last) = match last {
+        "" | "*" | "node()" if parents.is_empty() || !last.is_empty() => (kind, ""),
+        "text()" => (kind, ""),
+        "data()" => ('d', ""),
+        "comment()" => return Err(Message::unsupported("comment() in FOR XML")),
+        _ if last.starts_with("processing-instruction(") => {
+            return Err(Message::unsupported("processing-instruction() in FOR XML"))
+        }
+        _ => (kind, last),
+    };
+    let steps = parents.split('/').chain([last.trim_start_matches('@')]);
+    for step in steps.filter(|_| !name.is_empty()) {
+        if !step.is_empty() {
+            check_name("Column", step)?;
+        }
+    }
+    let is_odd = (name.contains('/') && parents.split('/').any(str::is_empty))
+        || name.ends_with('/')
+        || last == "@";
+    if is_odd {
+        return Err(Message::unsupported(format!("the name '{name}' in FOR XML")));
+    }
+    let path = match (parents, last) {
+        ("", last) => last.to_owned(),
+        (parents, "") => parents.to_owned(),
+        (parents, last) => format!("{parents}/{last}"),
+    };
+    Ok((kind, path))
+}
+
+/// 6852 and 6864: an attribute belongs to the start of an element.
+fn check_attribute(
+    path: &str,
+    column: &Column,
+    before: &[String],
+    element: &str,
+    is_xml: bool,
+) -> Result<()> {
+    let (parent, last) = path.rsplit_once('/').unwrap_or(("", path));
+    if !last.starts_with('@') {
+        return Ok(());
+    }
+    let name = column.name.as_deref().unwrap_or_default();
+    if is_xml {
+        return Err(Message::unsupported("xml in an attribute in FOR XML"));
+    }
+    if parent.is_empty() && element.is_empty() {
+        return Err(Message::of(table::XML_ATTRIBUTE_OF_NOTHING, []));
+    }
+    let is_content = |other: &&String| {
+        let within = parent.is_empty()
+            || *other == parent
+            || other.strip_prefix(parent).is_some_and(|rest| rest.starts_with('/'));
+        let (its_parent, its_last) = other.rsplit_once('/').unwrap_or(("", other));
+        within && !(its_parent == parent && its_last.starts_with('@'))
+    };
+    match before.iter().find(is_content) {
+        Some(_) => Err(Message::of(table::XML_ATTRIBUTE_LATE, [&name])),
+        None if before.iter().any(|other| other == path) => {
+            Err(Message::unsupported(format!("two attributes {last} in FOR XML")))
+        }
+        None => Ok(()),
+    }
+}
+
+/// 6850: an element and an attribute have a name of XML's.
+fn check_name(what: &str, name: &str) -> Result<()> {
+    let starts = |c: char| c == '_' || c.is_alphabetic();
+    let goes_on = |c: char| starts(c) || c.is_numeric() || matches!(c, '-' | '.');
+    let fault = name.chars().enumerate().find(|(at, c)| match at {
+        0 => !starts(*c),
+        _ => !goes_on(*c),
+    });
+    match fault {
+        None => Ok(()),
+        Some((_, ':')) => {
+            Err(Message::unsupported(format!("the namespace in '{name}' in FOR XML")))
+        }
+        Some((_, c)) => {
+            let code = format!("{:04X}", u32::from(c));
+            Err(Message::of(table::XML_NAME, [&what, &name, &c, &code]))
+        }
+    }
+}

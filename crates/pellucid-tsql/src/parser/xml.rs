@@ -1,0 +1,83 @@
+//! FOR XML, and what is asked of xml.
+
+use super::Parser;
+use crate::ast::{Expression, ForXmlPath, XmlValue};
+use crate::error::Result;
+use crate::keyword::Keyword as K;
+use crate::lexer::{Symbol, TokenKind};
+
+impl Parser<'_> {
+    /// `XML PATH [('element')] [, TYPE] [, ROOT [('root')]]`
+    pub(super) fn for_xml(&mut self) -> Result<ForXmlPath> {
+        self.require(K::XML)?;
+        let mode = self.word_in_capitals();
+        if mode != "PATH" {
+            return match mode.as_str() {
+                "RAW" | "AUTO" | "EXPLICIT" => self.unsupported(format!("FOR XML {mode}")),
+                _ => self.unexpected(),
+            };
+        }
+        self.advance();
+        let element = self.xml_name("row")?;
+        let mut xml = ForXmlPath { element, typed: false, root: None };
+        while self.accept_symbol(Symbol::Comma) {
+            let directive = self.word_in_capitals();
+            match directive.as_str() {
+                "TYPE" if !xml.typed => {
+                    self.advance();
+                    xml.typed = true;
+                }
+                "ROOT" if xml.root.is_none() => {
+                    self.advance();
+                    xml.root = Some(self.xml_name("root")?);
+                }
+                "ELEMENTS" | "BINARY" | "XMLSCHEMA" | "XMLDATA" => {
+                    return self.unsupported(format!("FOR XML PATH with {directive}"))
+                }
+                _ => return self.unexpected(),
+            }
+        }
+        Ok(xml)
+    }
+
+    /// The word that is here; empty if it is none.
+    fn word_in_capitals(&self) -> String {
+        match self.current.kind {
+            TokenKind::Name | TokenKind::Keyword(_) => self.text(self.current).to_ascii_uppercase(),
+            _ => String::new(),
+        }
+    }
+
+    /// `('name')`, or the name without it.
+    fn xml_name(&mut self, default: &str) -> Result<String> {
+        if !self.accept_symbol(Symbol::LeftParenthesis) {
+            return Ok(default.to_owned());
+        }
+        let name = self.string()?.text;
+        self.require_symbol(Symbol::RightParenthesis)?;
+        Ok(name)
+    }
+
+    /// `operand.value('path', 'type')`, or `operand` if no method of it follows.
+    pub(super) fn xml_method(&mut self, operand: Expression) -> Result<Expression> {
+        let may_have = matches!(operand, Expression::Subquery(_) | Expression::Variable(_));
+        if !may_have || !self.at_symbol(Symbol::Dot) {
+            return Ok(operand);
+        }
+        self.advance();
+        let method = self.text(self.current);
+        if method != "value" {
+            return match self.at_name() {
+                true => self.unsupported(format!("the method {method} of xml")),
+                false => self.unexpected(),
+            };
+        }
+        self.advance();
+        self.require_symbol(Symbol::LeftParenthesis)?;
+        let path = self.string()?;
+        self.require_symbol(Symbol::Comma)?;
+        let data_type = self.string()?;
+        self.require_symbol(Symbol::RightParenthesis)?;
+        Ok(Expression::XmlValue(Box::new(XmlValue { operand, path, data_type })))
+    }
+}
