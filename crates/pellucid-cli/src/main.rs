@@ -228,7 +228,8 @@ fn main() -> ExitCode {
     }
     pellucid_vfs::memory::guard();
     let no_dumps = rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable);
-    let matches = match help::in_groups(Cli::command()).try_get_matches() {
+    let arguments = sql::as_sqlcmd_reads(std::env::args_os());
+    let matches = match help::in_groups(Cli::command()).try_get_matches_from(arguments) {
         Ok(matches) => matches,
         Err(answer) => return say(&answer),
     };

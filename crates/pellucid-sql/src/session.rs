@@ -63,6 +63,8 @@ pub struct Options {
     pub application: String,
     /// QUOTED_IDENTIFIER at the beginning: `".."` is a name. OFF, as sqlcmd has it, unless asked for.
     pub quoted_identifier: bool,
+    /// What `HOST_NAME()` gives; the machine's name if none is given.
+    pub workstation: Option<String>,
     /// SQLite extensions with the collations and functions that the schemas of databases need.
     pub load: Vec<PathBuf>,
 }
@@ -172,7 +174,7 @@ impl Session {
     pub fn open(options: Options, sink: Box<dyn Sink>) -> Result<Self> {
         pellucid_bundled::register()?;
         let instance = Instance::open(options.drives)?;
-        let shared = Arc::new(Shared::new(options.application));
+        let shared = Arc::new(Shared::new(options.application, options.workstation));
         let connection = Connection::open_in_memory()?;
         for extension in &options.load {
             pellucid_files::trusted::check_extension(extension)?;

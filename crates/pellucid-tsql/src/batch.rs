@@ -18,8 +18,10 @@
 
 mod command;
 mod error;
+mod exit;
 mod lines;
 mod scan;
+pub mod settings;
 mod variables;
 
 use std::collections::VecDeque;
@@ -38,6 +40,9 @@ pub use variables::Variables;
 
 /// Files within files at most: who reads deeper reads itself.
 pub const MAX_INCLUDES: usize = 32;
+
+/// A query in `EXIT(..)` has so many bytes at most: its end is looked for anew with each line.
+const EXIT_BYTES_MOST: usize = 1 << 16;
 
 /// One batch. Its text may hold secrets: it is wiped when dropped, and `Debug` does not show it.
 pub struct Batch {
@@ -74,6 +79,79 @@ pub enum Item {
     OnError { exit: bool },
     /// `:exit` or `:quit`: end without executing what is pending. Nothing follows.
     Quit,
+    /// `EXIT(..)`: execute what is pending with the query, if there is any, and end; with the query's first value, if there
+    /// is a query. Nothing follows.
+    Exit { batch: Option<Batch>, returns: bool },
+    /// `:out`, `:error`, `:perftrace`: where something goes from here on.
+    Redirect(Redirect),
+    /// `:xml {on | off}`
+    Xml { on: bool },
+    /// `:connect` of this machine: a new session.
+    Connect,
+    /// `:list`: what is pending, without secrets.
+    List(String),
+    /// `:help`, `:listvar`, `:serverlist`
+    Show(Shown),
+    /// `!!` or `:ed` where they are passed over.
+    PassedOver { command: &'static str },
+}
+
+/// What a command shows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Shown {
+    /// The commands.
+    Help,
+    /// The variables that are set.
+    Variables,
+    /// The servers.
+    Servers,
+}
+
+/// What goes somewhere.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stream {
+    /// Results and messages.
+    Out,
+    /// Errors.
+    Error,
+    /// Times of batches.
+    Statistics,
+}
+
+/// Where it goes from a line on.
+#[derive(Debug)]
+pub struct Redirect {
+    /// What goes there.
+    pub stream: Stream,
+    /// `stdout`, `stderr`, or a file's name.
+    pub to: String,
+    /// The file and the line of the command.
+    place: (String, u64),
+}
+
+impl Redirect {
+    /// The error of a file that cannot be made.
+    pub fn error(self, source: io::Error) -> ScriptError {
+        let (file, line) = self.place;
+        ScriptError { file, line, kind: ScriptErrorKind::Redirect { name: self.to, source } }
+    }
+}
+
+/// How a script is read.
+#[derive(Debug, Clone)]
+pub struct Dialect {
+    /// What ends a batch: -c.
+    pub terminator: String,
+    /// Whether commands that would start a program are passed over (-X); otherwise they are errors.
+    pub passes_over_programs: bool,
+    /// Whether a server's name is one of this machine.
+    pub is_here: fn(&str) -> bool,
+}
+
+impl Default for Dialect {
+    fn default() -> Self {
+        Self { terminator: "GO".to_owned(), passes_over_programs: false, is_here: |_| false }
+    }
 }
 
 /// Opens what `:r` names.
@@ -102,8 +180,11 @@ pub struct Script<F> {
     files: F,
     /// Scripting variables; may be changed between items.
     pub variables: Variables,
+    dialect: Dialect,
     scan: Scan,
     text: Zeroizing<String>,
+    /// The query of an `EXIT(` whose end is still to come.
+    exit: Option<Zeroizing<String>>,
     /// Where the pending batch began.
     began: Option<(String, u64)>,
     ready: VecDeque<Item>,
@@ -124,18 +205,29 @@ impl<F: Files> Script<F> {
             sources: vec![Lines::new(file, Box::new(reader))],
             files,
             variables,
+            dialect: Dialect::default(),
             scan: Scan::default(),
             text: Zeroizing::default(),
+            exit: None,
             began: None,
             ready: VecDeque::new(),
             ended: false,
         }
     }
 
+    /// The same script, read so.
+    pub fn with(mut self, dialect: Dialect) -> Self {
+        self.dialect = dialect;
+        self
+    }
+
     /// Takes lines until an item is ready or the script is over.
     fn advance(&mut self) -> Result<(), ScriptError> {
         while self.ready.is_empty() && !self.ended {
             let Some(source) = self.sources.last_mut() else {
+                if self.exit.is_some() {
+                    return Err(self.error(ScriptErrorKind::Syntax { command: "EXIT" }));
+                }
                 self.finish_batch(1);
                 self.ended = true;
                 break;
@@ -152,8 +244,12 @@ impl<F: Files> Script<F> {
 
     /// Takes one line, with its end.
     fn take(&mut self, line: &str) -> Result<(), ScriptError> {
+        if let Some(mut query) = self.exit.take() {
+            query.push_str(line);
+            return self.exit(query);
+        }
         if self.scan.is_outside() {
-            match Command::parse(line) {
+            match Command::parse(line, &self.dialect.terminator) {
                 Ok(None) => {}
                 Ok(Some(command)) => return self.obey(command),
                 Err(kind) => return Err(self.error(kind)),
@@ -196,7 +292,10 @@ impl<F: Files> Script<F> {
                 self.include(command::unquoted(&file))?;
             }
             Command::SetVariable { name, value } => {
-                let value = value.map(|value| Zeroizing::new(command::unquoted(value).to_owned()));
+                let value = value.map(command::value);
+                let value = settings::set(name, value.as_ref().map(|value| value.as_str()))
+                    .map(|value| value.map(|value| Zeroizing::new(value.to_owned())))
+                    .map_err(|kind| self.error(kind))?;
                 if !self.variables.set(name, value) {
                     return Err(self.error(ScriptErrorKind::Syntax { command: ":SETVAR" }));
                 }
@@ -206,7 +305,72 @@ impl<F: Files> Script<F> {
                 self.ready.push_back(Item::Quit);
                 self.ended = true;
             }
+            Command::Exit { rest } => return self.exit(Zeroizing::new(rest.to_owned())),
+            Command::Redirect { stream, to } => {
+                let to = replaced(to, &self.variables).map_err(|kind| self.error(kind))?;
+                let to = command::unquoted(&to).to_owned();
+                self.ready.push_back(Item::Redirect(Redirect { stream, to, place: self.place() }));
+            }
+            Command::Xml { on } => self.ready.push_back(Item::Xml { on }),
+            Command::Connect { server } => {
+                let server = replaced(server, &self.variables).map_err(|kind| self.error(kind))?;
+                if !(self.dialect.is_here)(&server) {
+                    let server = crate::secret::redact(&server).into_owned();
+                    return Err(self.error(ScriptErrorKind::Elsewhere { server }));
+                }
+                self.ready.push_back(Item::Connect);
+            }
+            Command::Reset => {
+                self.scan = Scan::default();
+                self.text = Zeroizing::default();
+                self.began = None;
+            }
+            Command::List => {
+                let text = crate::secret::redact(&self.text).into_owned();
+                self.ready.push_back(Item::List(text));
+            }
+            Command::Show(shown) => self.ready.push_back(Item::Show(shown)),
+            Command::Program { command } => match self.dialect.passes_over_programs {
+                true => self.ready.push_back(Item::PassedOver { command }),
+                false => return Err(self.error(ScriptErrorKind::Program { command })),
+            },
         }
+        Ok(())
+    }
+
+    /// Takes what stands behind `EXIT(`, as far as it is read.
+    fn exit(&mut self, query: Zeroizing<String>) -> Result<(), ScriptError> {
+        if query.len() > EXIT_BYTES_MOST {
+            return Err(self.error(ScriptErrorKind::BatchTooLong { most: EXIT_BYTES_MOST }));
+        }
+        let Some(end) = exit::end(&query) else {
+            self.exit = Some(query);
+            return Ok(());
+        };
+        if !exit::is_all(&query[end + 1..]) {
+            return Err(self.error(ScriptErrorKind::Syntax { command: "EXIT" }));
+        }
+        let query = &query[..end];
+        let returns = !query.trim().is_empty();
+        if returns {
+            self.began.get_or_insert_with(|| {
+                self.sources.last().map_or_else(Default::default, |source| {
+                    (source.file().to_owned(), source.number())
+                })
+            });
+            if !self.text.is_empty() && !self.text.ends_with('\n') {
+                self.text.push('\n');
+            }
+            let scanned = self.scan.line(query, &self.variables, &mut self.text);
+            scanned.map_err(|kind| self.error(kind))?;
+        }
+        self.finish_batch(1);
+        let batch = match self.ready.pop_back() {
+            Some(Item::Batch(batch)) => Some(batch),
+            _ => None,
+        };
+        self.ready.push_back(Item::Exit { batch, returns });
+        self.ended = true;
         Ok(())
     }
 

@@ -135,6 +135,7 @@ ids! {
     NotSealed "not-sealed" "failed",
     // Of `sql`, `lab` and `demo`.
     Drives "drives" "usage",
+    OwnVariable "own-variable" "usage",
     Cancelled "cancelled" "cancelled",
     Script "script" "script",
     InterruptsUnwatched "interrupts-unwatched" "failed",

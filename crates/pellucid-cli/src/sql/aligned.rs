@@ -12,7 +12,7 @@ use super::form::Form;
 use super::value;
 
 /// sqlcmd's settings.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Layout {
     /// -s
     pub separator: String,
@@ -26,6 +26,65 @@ pub struct Layout {
     pub fixed: Option<usize>,
     /// -h
     pub headers: i32,
+    /// -F vertical: a column a line.
+    pub vertical: bool,
+    /// `:xml on`: values one behind the other, as they are.
+    pub stream: bool,
+    /// -k
+    pub controls: Controls,
+    /// -m: messages of a lower severity are not shown; -1: all of them are, with their numbers.
+    pub level: i8,
+}
+
+/// What becomes of control characters in values.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Controls {
+    /// They are shown.
+    Kept,
+    /// They are left out: -k.
+    Removed,
+    /// Each is a space: -k1.
+    Spaces,
+    /// All that stand together are one space: -k2.
+    OneSpace,
+}
+
+impl Controls {
+    fn apply(self, text: String) -> String {
+        if self == Self::Kept || !text.contains(char::is_control) {
+            return text;
+        }
+        let mut was_control = false;
+        let mut out = String::with_capacity(text.len());
+        for c in text.chars() {
+            let is_control = c.is_control();
+            match self {
+                _ if !is_control => out.push(c),
+                Self::Spaces => out.push(' '),
+                Self::OneSpace if !was_control => out.push(' '),
+                _ => {}
+            }
+            was_control = is_control;
+        }
+        out
+    }
+}
+
+impl Default for Layout {
+    fn default() -> Self {
+        Self {
+            separator: " ".to_owned(),
+            trim: false,
+            width: None,
+            variable: Some(256),
+            fixed: None,
+            headers: 0,
+            vertical: false,
+            stream: false,
+            controls: Controls::Kept,
+            level: 0,
+        }
+    }
 }
 
 /// A result is aligned by this.
@@ -53,6 +112,28 @@ impl Aligned {
     /// One that prints so.
     pub fn new(layout: Layout) -> Self {
         Self { layout, columns: Vec::new(), is_open: false, rows: 0 }
+    }
+
+    fn has_header(&self) -> bool {
+        let Layout { headers, variable, vertical, stream, .. } = self.layout;
+        headers >= 0 && variable.is_some() && !vertical && !stream
+    }
+
+    /// A row, a column a line, and an empty line.
+    fn block(&self, values: &[Value], out: &mut String) {
+        let longest = self.columns.iter().map(|column| column.name.chars().count()).max();
+        for (column, value) in self.columns.iter().zip(values) {
+            let cell = self.cell(column, value);
+            match self.layout.headers >= 0 {
+                true => {
+                    let missing = longest.unwrap_or(0).saturating_sub(column.name.chars().count());
+                    let name = format!("{}{}", column.name, " ".repeat(missing));
+                    self.line(&format!("{name} {cell}"), out);
+                }
+                false => self.line(&cell, out),
+            }
+        }
+        out.push('\n');
     }
 
     fn header(&self, out: &mut String) {
@@ -92,11 +173,15 @@ impl Aligned {
 
     fn cell(&self, column: &Column, value: &Value) -> String {
         let mut text = value::text(value, column.data_type).unwrap_or_else(|| "NULL".to_owned());
+        text = self.layout.controls.apply(text);
         if let Some((at, _)) = text.char_indices().nth(column.most) {
             text.truncate(at);
         }
         if self.layout.trim {
             text.truncate(text.trim_end_matches(' ').len());
+            return text;
+        }
+        if self.layout.vertical {
             return text;
         }
         let spaces = " ".repeat(column.width.saturating_sub(text.chars().count()));
@@ -113,29 +198,38 @@ impl Form for Aligned {
         self.columns = columns.iter().map(|column| column_of(column, &self.layout)).collect();
         self.is_open = true;
         self.rows = 0;
-        if self.layout.headers >= 0 && self.layout.variable.is_some() {
+        if self.has_header() {
             self.header(out);
         }
     }
 
     fn row(&mut self, values: &[Value], out: &mut String) {
+        self.rows += 1;
+        if self.layout.stream {
+            for (column, value) in self.columns.iter().zip(values) {
+                out.push_str(&value::text(value, column.data_type).unwrap_or_default());
+            }
+            return;
+        }
+        if self.layout.vertical {
+            return self.block(values, out);
+        }
         let every = u64::try_from(self.layout.headers).unwrap_or(0);
-        if every > 0 && self.rows > 0 && self.rows % every == 0 && self.layout.variable.is_some() {
+        if every > 0 && self.rows > 1 && (self.rows - 1) % every == 0 && self.has_header() {
             out.push('\n');
             self.header(out);
         }
         let cells = self.columns.iter().zip(values).map(|(column, value)| self.cell(column, value));
         let line = cells.collect::<Vec<_>>().join(&self.layout.separator);
         self.line(&line, out);
-        self.rows += 1;
     }
 
     fn done(&mut self, rows: Option<u64>, out: &mut String) {
-        if self.is_open || rows.is_some() {
+        if self.is_open || (rows.is_some() && !self.layout.stream) {
             out.push('\n');
         }
         self.is_open = false;
-        if let Some(rows) = rows {
+        if let Some(rows) = rows.filter(|_| !self.layout.stream) {
             self.line(&format!("({rows} rows affected)"), out);
         }
     }
@@ -145,6 +239,8 @@ impl Form for Aligned {
         if !message.informs() {
             // What it breaks off has no end of its own.
             self.is_open = false;
+        }
+        if !message.informs() || self.layout.level < 0 {
             let within =
                 procedure.as_ref().map_or_else(String::new, |name| format!(", Procedure {name}"));
             let head = format!(
@@ -160,6 +256,10 @@ impl Form for Aligned {
         if std::mem::take(&mut self.is_open) {
             out.push('\n');
         }
+    }
+
+    fn set_layout(&mut self, layout: &Layout) {
+        self.layout = layout.clone();
     }
 
     fn remark(&mut self, line: &str, out: &mut String) {

@@ -6,14 +6,7 @@ use pellucid_sql::values::convert::decimal_value;
 use pellucid_sql::values::decimal::Decimal;
 
 fn layout() -> Layout {
-    Layout {
-        separator: " ".to_owned(),
-        trim: false,
-        width: None,
-        variable: Some(256),
-        fixed: None,
-        headers: 0,
-    }
+    Layout::default()
 }
 
 fn printed(layout: Layout, columns: &[(&str, SqlType)], rows: &[&[Value]]) -> String {
@@ -166,4 +159,30 @@ fn a_result_that_breaks_off_ends_with_the_error() {
         out,
         "a\n-\nMsg 8134, Level 16, State 1, Server SRV, Line 1\nDivide by zero error encountered.\n"
     );
+}
+
+#[test]
+fn rows_stand_in_blocks_or_one_behind_the_other() {
+    let columns = [("id", SqlType::Int), ("name", SqlType::nvarchar(9))];
+    let rows: &[&[Value]] =
+        &[&[Value::Integer(1), text("a\tb")], &[Value::Integer(2), Value::Null]];
+    let vertical = Layout { vertical: true, ..layout() };
+    let block = "id   1\nname a\tb\n\nid   2\nname NULL\n\n\n(2 rows affected)\n";
+    assert_eq!(printed(vertical, &columns, rows), block);
+    let stream = Layout { stream: true, ..layout() };
+    assert_eq!(printed(stream, &columns, rows), "1a\tb2\n");
+}
+
+#[test]
+fn control_characters_are_left_out_or_spaces() {
+    let columns = [("a", SqlType::nvarchar(9))];
+    let shown = |controls| {
+        let layout = Layout { controls, trim: true, headers: -1, ..layout() };
+        let all = printed(layout, &columns, &[&[text("a\t\nb\u{7}c")]]);
+        all.split("\n\n(").next().unwrap_or_default().to_owned()
+    };
+    assert_eq!(shown(Controls::Kept), "a\t\nb\u{7}c");
+    assert_eq!(shown(Controls::Removed), "abc");
+    assert_eq!(shown(Controls::Spaces), "a  b c");
+    assert_eq!(shown(Controls::OneSpace), "a b c");
 }

@@ -4,13 +4,14 @@
 //! where masking the secrets of a batch takes a mark away, the value is one. What comes from standard input or is typed is
 //! looked at batch by batch, by the values themselves.
 
-use std::io::{BufRead, BufReader, Cursor};
+use std::io::{BufRead, Cursor};
 
-use pellucid_tsql::batch::{Files, Item, Script, Variables};
+use pellucid_tsql::batch::{Files, Item, Script, ScriptError, ScriptErrorKind};
 use pellucid_tsql::secret::redact;
 use zeroize::Zeroizing;
 
 use super::files::Disk;
+use super::settings;
 use super::SqlArgs;
 
 /// A number, so that it can stand wherever a script counts.
@@ -23,9 +24,11 @@ const PART_CHARS_LEAST: usize = 8;
 pub struct Given(Vec<Zeroizing<String>>);
 
 impl Given {
-    /// Those of -v.
+    /// Those of -v, and the names of -U, -S and -H.
     pub fn of(args: &SqlArgs) -> Self {
-        let values = args.variable.iter().map(|(_, value)| Zeroizing::new(value.clone()));
+        let names = [&args.user, &args.server, &args.workstation].into_iter().flatten();
+        let values = args.variable.iter().map(|(_, value)| value).chain(names);
+        let values = values.map(|value| Zeroizing::new(value.clone()));
         Self(values.filter(|value| !value.is_empty()).collect())
     }
 
@@ -51,30 +54,45 @@ impl Given {
 /// Whether a script that is given, or the text of -Q or -q, uses the value of an argument as a secret.
 pub fn becomes_secret(args: &SqlArgs, disk: &Disk) -> bool {
     let mut texts = args.query.iter().chain(&args.initial).flat_map(|text| text.lines());
-    if args.variable.is_empty() && texts.all(|line| setting(line).is_none()) {
+    let given = Given::of(args);
+    if given.0.is_empty() && texts.all(|line| setting(line).is_none()) {
         return false;
     }
     let marks = |text: &str| text.matches(MARK).count();
     let hides_mark = |batch: &str| marks(batch) > marks(&redact(batch));
     let mark = |_: &str| MARK.to_owned();
-    let given = Given::of(args);
+    let is_one = |item: &Result<Item, ScriptError>, says: &dyn Fn(&str) -> bool| match item {
+        Ok(Item::Batch(batch) | Item::Exit { batch: Some(batch), .. }) => says(batch.text()),
+        _ => false,
+    };
     // A value may bring its quotes along: then a mark in its place is no literal.
-    any_batch(args, disk, &mark, &hides_mark)
-        || any_batch(args, disk, &str::to_owned, &|batch| given.is_secret_of(batch))
+    find(args, disk, &mark, &|item| is_one(item, &hides_mark)).is_some()
+        || find(args, disk, &str::to_owned, &|item| {
+            is_one(item, &|batch| given.is_secret_of(batch))
+        })
+        .is_some()
 }
 
-/// Whether `is_one` says so of a batch, with what `stand_in` gives for each value of an argument.
-fn any_batch(
+/// The first command of a script that would do something else than in sqlcmd: it is refused before anything is executed.
+pub fn refused(args: &SqlArgs, disk: &Disk) -> Option<ScriptError> {
+    let is_one = |item: &Result<Item, ScriptError>| match item {
+        Err(error) => matches!(
+            error.kind,
+            ScriptErrorKind::Program { .. } | ScriptErrorKind::Elsewhere { .. }
+        ),
+        Ok(_) => false,
+    };
+    find(args, disk, &str::to_owned, &is_one)?.err()
+}
+
+/// The first item of a script of which `is_one` says so, with what `stand_in` gives for each value of an argument.
+fn find(
     args: &SqlArgs,
     disk: &Disk,
     stand_in: &dyn Fn(&str) -> String,
-    is_one: &dyn Fn(&str) -> bool,
-) -> bool {
-    let mut variables = Variables::with_environment();
-    for (name, value) in &args.variable {
-        variables.set(name, Some(Zeroizing::new(stand_in(value))));
-    }
-    let mut variables = disk.with_dollar(variables);
+    is_one: &dyn Fn(&Result<Item, ScriptError>) -> bool,
+) -> Option<Result<Item, ScriptError>> {
+    let mut variables = disk.with_dollar(settings::variables(args, stand_in));
     let mut files = Regular(disk.clone());
     let mut readers = Vec::new();
     for text in args.query.iter().chain(&args.initial) {
@@ -83,20 +101,26 @@ fn any_batch(
             None => line.to_owned(),
         };
         let lines: Vec<_> = text.lines().map(line).collect();
-        readers.extend(disk.read(Cursor::new(lines.join("\n").into_bytes())).ok());
+        let reader = disk.read(Cursor::new(lines.join("\n").into_bytes())).ok();
+        readers.extend(reader.map(|reader| ("command line", reader)));
     }
     let names = args.input.iter().filter_map(|path| path.to_str());
-    readers.extend(names.filter_map(|name| files.open(name).ok()));
-    readers.into_iter().any(|reader| {
-        let mut script = Script::new("", reader, files.clone(), std::mem::take(&mut variables));
-        // What is wrong with a script is said when it is executed.
-        let is_found = script.by_ref().map_while(Result::ok).any(|item| match item {
-            Item::Batch(batch) => is_one(batch.text()),
-            _ => false,
+    readers.extend(names.filter_map(|name| Some((name, files.open(name).ok()?))));
+    for (name, reader) in readers {
+        let mut script = Script::new(name, reader, files.clone(), std::mem::take(&mut variables))
+            .with(disk.dialect.clone());
+        // Any other thing that is wrong with a script is said when it is executed.
+        let mut is_over = false;
+        let found = script.by_ref().find(|item| {
+            is_over |= matches!(item, Ok(Item::Quit | Item::Exit { .. }));
+            is_one(item)
         });
+        if found.is_some() || is_over {
+            return found;
+        }
         variables = std::mem::take(&mut script.variables);
-        is_found
-    })
+    }
+    None
 }
 
 /// The name and value of the variable that the line sets.
@@ -113,8 +137,7 @@ struct Regular(Disk);
 
 impl Files for Regular {
     fn open(&mut self, name: &str) -> std::io::Result<Box<dyn BufRead>> {
-        let path = super::drives::file(&self.0.drives, name);
-        self.0.read(BufReader::new(pellucid_files::regular::open(&path)?))
+        self.0.open_by(name, pellucid_files::regular::open)
     }
 }
 

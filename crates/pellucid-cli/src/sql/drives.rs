@@ -40,6 +40,20 @@ pub fn all(given: &[Drive], environment: Option<&str>) -> Result<Vec<(char, Path
     Ok(given.iter().cloned().chain(more).map(|Drive(letter, folder)| (letter, folder)).collect())
 }
 
+/// The file that `name` is where a file is made: without a drive, `\` stands between folders as well.
+pub fn made(drives: &[(char, PathBuf)], name: &str) -> PathBuf {
+    let path = file(drives, name);
+    match path.to_str() {
+        Some(same) if same == name => with_slashes(name),
+        _ => path,
+    }
+}
+
+/// `name` with `/` between its folders.
+pub fn with_slashes(name: &str) -> PathBuf {
+    PathBuf::from(name.replace('\\', "/"))
+}
+
 /// The file of this machine that `name`, perhaps with a drive, is.
 pub fn file(drives: &[(char, PathBuf)], name: &str) -> PathBuf {
     let mut chars = name.chars();
@@ -78,5 +92,7 @@ mod tests {
         assert_eq!(file(&found, "E:a.sql"), PathBuf::from("E:a.sql"));
         assert_eq!(file(&found, "scripts/a.sql"), PathBuf::from("scripts/a.sql"));
         assert!(all(&given, Some("nonsense")).is_err());
+        assert_eq!(made(&found, r".\a\b.txt"), PathBuf::from("./a/b.txt"));
+        assert_eq!(made(&found, r"D:\a\b.txt"), PathBuf::from("/given/a/b.txt"));
     }
 }

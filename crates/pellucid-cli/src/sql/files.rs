@@ -1,15 +1,17 @@
 //! Scripts as files: those of -i and `:r`, and text in which `$(` begins no variable (-x).
 
+use std::fs::File;
 use std::io::{self, BufRead, BufReader, Cursor, Read};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use pellucid_tsql::batch::{Files, Variables};
+use pellucid_tsql::batch::{Dialect, Files, Script, Variables};
 use zeroize::Zeroizing;
 
+use super::code_page::{CodePage, Decoded};
 use super::drives;
 
 /// The variable that stands for `$` under -x; no script can name it by chance.
-const DOLLAR: &str = "pellucid-dollar";
+pub const DOLLAR: &str = "pellucid-dollar";
 
 /// Opens scripts.
 #[derive(Debug, Clone)]
@@ -18,17 +20,63 @@ pub struct Disk {
     pub drives: Vec<(char, PathBuf)>,
     /// -x
     pub verbatim: bool,
+    /// The code page of scripts.
+    pub input: CodePage,
+    /// The one of what goes to standard output and standard error.
+    pub output: CodePage,
+    /// The one of files that are written.
+    pub file_output: CodePage,
+    /// How scripts are read.
+    pub dialect: Dialect,
 }
 
 impl Files for Disk {
     fn open(&mut self, name: &str) -> io::Result<Box<dyn BufRead>> {
-        let file = pellucid_files::regular::open_given(&drives::file(&self.drives, name))?;
-        self.read(BufReader::new(file))
+        self.open_by(name, pellucid_files::regular::open_given)
     }
 }
 
 impl Disk {
-    /// A script's text as it is to be read.
+    /// The script of that name, opened by `open`. Where there is none, `\` stands between folders as well.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn open_by(
+        &self,
+        name: &str,
+        open: impl Fn(&Path) -> io::Result<File>,
+    ) -> io::Result<Box<dyn BufRead>> {
+        let file = match open(&drives::file(&self.drives, name)) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound && name.contains('\\') => {
+                open(&drives::with_slashes(name)).map_err(|_| error)?
+            }
+            opened => opened?,
+        };
+        self.decoded(BufReader::new(file))
+    }
+
+    /// A script that is in the code page of scripts.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn decoded(&self, reader: impl BufRead + 'static) -> io::Result<Box<dyn BufRead>> {
+        match self.input == CodePage::UTF_8 {
+            true => self.read(reader),
+            false => self.read(Decoded::new(reader, self.input)),
+        }
+    }
+
+    /// A script called `name` in messages.
+    pub fn script(
+        &self,
+        name: &str,
+        reader: impl BufRead + 'static,
+        variables: Variables,
+    ) -> Script<Self> {
+        Script::new(name, reader, self.clone(), variables).with(self.dialect.clone())
+    }
+
+    /// A text in UTF-8 as it is to be read.
     ///
     /// # Errors
     /// What the system says.
@@ -94,18 +142,29 @@ fn verbatim(line: &[u8]) -> Zeroizing<Vec<u8>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use pellucid_tsql::batch::{Item, Script};
+    use pellucid_tsql::batch::Item;
+
+    fn verbatim() -> Disk {
+        Disk {
+            drives: Vec::new(),
+            verbatim: true,
+            input: CodePage::UTF_8,
+            output: CodePage::UTF_8,
+            file_output: CodePage::UTF_8,
+            dialect: Dialect::default(),
+        }
+    }
 
     #[test]
     fn without_variables_a_script_is_as_it_is_written() {
         let text = "PRINT '$(HOME)' + '$(' -- $(x)\nPRINT '$'\n";
-        let disk = Disk { drives: Vec::new(), verbatim: true };
+        let disk = verbatim();
         let reader = disk.read(text.as_bytes()).unwrap();
         let variables = disk.with_dollar(Variables::with_environment());
         let mut script = Script::new("s", reader, disk, variables);
         let Some(Ok(Item::Batch(batch))) = script.next() else { panic!() };
         assert_eq!(batch.text().replace("-- $(pellucid-dollar)(", "-- $("), text);
-        let disk = Disk { drives: Vec::new(), verbatim: true };
+        let disk = verbatim();
         let mut all = Vec::new();
         assert!(disk.read(&b"\xff\xfea\0"[..]).unwrap().read_to_end(&mut all).is_err());
     }

@@ -5,6 +5,8 @@ use pellucid_sql::session::Report;
 use pellucid_sql::translate::ResultColumn;
 use pellucid_sql::values::convert::Value;
 
+use super::aligned::Layout;
+
 /// A way to write them. Each function appends to `out` what is to be written.
 pub trait Form {
     /// A result begins.
@@ -22,6 +24,8 @@ pub trait Form {
         let lines: Vec<_> = text.split("\r\n").map(printable_lines).collect();
         lines.join("\r\n")
     }
+    /// Rows stand so from here on.
+    fn set_layout(&mut self, _: &Layout) {}
     /// A line for people, which is no message of the server.
     fn remark(&mut self, line: &str, out: &mut String);
 }

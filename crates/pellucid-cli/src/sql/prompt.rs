@@ -10,7 +10,7 @@ use std::io::{self, BufRead, Cursor, Read};
 use std::path::PathBuf;
 use std::rc::Rc;
 
-use pellucid_tsql::batch::{Script, Variables};
+use pellucid_tsql::batch::Variables;
 use pellucid_tsql::lexer::{Lexer, Token, TokenKind};
 use pellucid_tsql::secret::redact;
 use pellucid_tsql::ErrorKind;
@@ -20,27 +20,18 @@ use rustyline::history::FileHistory;
 use rustyline::{CompletionType, Editor};
 use zeroize::Zeroizing;
 
+use super::commands::HELP;
 use super::files::Disk;
 use super::runner::{End, Runner};
 use crate::output::{tell, Failure, Id};
 use complete::Completion;
-
-const HELP: &str = "\
-GO [COUNT]            executes what was typed, so many times
-:r FILE               reads a file as if it were typed
-:setvar NAME [VALUE]  sets a variable for $(NAME), or takes it away
-:on error exit        leaves at an error; :on error ignore goes on
-:list                 shows what was typed since GO, without secrets
-:reset, reset         forgets it, as Ctrl-C does
-:quit, quit, exit     leaves, as Ctrl-D does
-";
 
 /// Asks until somebody leaves.
 ///
 /// # Errors
 /// [`Failure`] if the terminal cannot be used.
 pub fn run(runner: &mut Runner, disk: &Disk, variables: Variables) -> Result<End, Failure> {
-    let editor = editor(runner).map_err(|error| {
+    let editor = editor(runner, disk).map_err(|error| {
         Failure::new(
             Id::NoTerminal,
             format!("the terminal: {error}"),
@@ -54,7 +45,7 @@ pub fn run(runner: &mut Runner, disk: &Disk, variables: Variables) -> Result<End
         let reader = reader.map_err(|error| {
             Failure::new(Id::Defect, error, "this is a defect of pellucid: report it")
         })?;
-        let mut script = Script::new("stdin", reader, disk.clone(), std::mem::take(&mut variables));
+        let mut script = disk.script("stdin", reader, std::mem::take(&mut variables));
         loop {
             let item = script.next();
             let mut typed = keyboard.borrow_mut();
@@ -65,7 +56,7 @@ pub fn run(runner: &mut Runner, disk: &Disk, variables: Variables) -> Result<End
                 return Ok(End::Over);
             }
             drop(typed);
-            match runner.step(item) {
+            match runner.step(item, &script.variables) {
                 None | Some(End::Cancelled) => {}
                 Some(End::Wrong(error)) => {
                     if !is_dropped {
@@ -81,7 +72,7 @@ pub fn run(runner: &mut Runner, disk: &Disk, variables: Variables) -> Result<End
     }
 }
 
-fn editor(runner: &Runner) -> rustyline::Result<Keyboard> {
+fn editor(runner: &Runner, disk: &Disk) -> rustyline::Result<Keyboard> {
     let config = Config::builder().completion_type(CompletionType::List).build();
     let mut editor = Editor::with_config(config)?;
     editor.set_helper(Some(Completion::new(Rc::clone(&runner.session))));
@@ -92,7 +83,8 @@ fn editor(runner: &Runner) -> rustyline::Result<Keyboard> {
         let _ = editor.load_history(file);
     }
     let pending = Zeroizing::default();
-    Ok(Keyboard { editor, file, pending, lines: 0, is_dropped: false, is_over: false })
+    let terminator = disk.dialect.terminator.clone();
+    Ok(Keyboard { editor, file, terminator, pending, lines: 0, is_dropped: false, is_over: false })
 }
 
 /// The terminal, and what was typed since the last batch.
@@ -100,6 +92,8 @@ struct Keyboard {
     editor: Editor<Completion, FileHistory>,
     /// The history's.
     file: Option<PathBuf>,
+    /// `GO`, or what -c names.
+    terminator: String,
     pending: Zeroizing<String>,
     lines: usize,
     /// Ctrl-C
@@ -143,9 +137,9 @@ impl Keyboard {
             line.push('\n');
             let word = line.split_whitespace().next().unwrap_or_default();
             match () {
-                () if !is_within && word.eq_ignore_ascii_case("GO") => self.forget(),
+                () if !is_within && word.eq_ignore_ascii_case(&self.terminator) => self.forget(),
                 // Commands are no lines of the batch.
-                () if !is_within && word.starts_with(':') => {}
+                () if !is_within && (word.starts_with(':') || word.starts_with("!!")) => {}
                 () => {
                     self.pending.push_str(&line);
                     self.lines += line.lines().count();

@@ -5,14 +5,18 @@
 //! character but line ends and tabulators; messages have none anywhere, and rows go into files and pipes as they are.
 
 use std::cell::RefCell;
-use std::io::{self, Write};
+use std::io;
 use std::rc::Rc;
 
 use pellucid_sql::session::{Cancel, Report, Sink};
 use pellucid_sql::translate::ResultColumn;
 use pellucid_sql::values::convert::Value;
+use pellucid_sql::values::types::SqlType;
 
+use super::aligned::Layout;
 use super::form::Form;
+use super::sheet::Sheet;
+use super::value;
 
 /// With this state, a message asks sqlcmd to leave.
 const LEAVE: u8 = 127;
@@ -20,16 +24,30 @@ const LEAVE: u8 = 127;
 /// Takes what statements give.
 pub struct Screen {
     form: Box<dyn Form>,
-    out: Box<dyn Write>,
-    errors: Box<dyn Write>,
+    out: Sheet,
+    errors: Sheet,
     /// -r: messages from this severity on go to standard error.
     redirected: Option<u8>,
     cancel: Option<Cancel>,
-    is_terminal: bool,
+    /// Messages of a lower severity are not shown.
+    level: i8,
+    /// The first value of the result at hand, for `EXIT(..)`.
+    first: First,
+    types: Vec<SqlType>,
     /// Why nothing is written any more.
     gone: Option<io::Error>,
     asks_to_leave: bool,
     text: String,
+}
+
+/// The first value of the first row of a result.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum First {
+    /// There is no row.
+    #[default]
+    NoRow,
+    /// Its text; none for NULL.
+    Value(Option<String>),
 }
 
 /// The session's hold of it.
@@ -37,12 +55,7 @@ pub struct Shared(pub Rc<RefCell<Screen>>);
 
 impl Screen {
     /// One that writes to `out`, and to `errors` what `redirect` says.
-    pub fn new(
-        form: Box<dyn Form>,
-        out: Box<dyn Write>,
-        errors: Box<dyn Write>,
-        redirect: Option<u8>,
-    ) -> Self {
+    pub fn new(form: Box<dyn Form>, out: Sheet, errors: Sheet, redirect: Option<u8>) -> Self {
         let redirected = redirect.map(|which| if which == 0 { 11 } else { 0 });
         Self {
             form,
@@ -50,17 +63,37 @@ impl Screen {
             errors,
             redirected,
             cancel: None,
-            is_terminal: false,
+            level: 0,
+            first: First::default(),
+            types: Vec::new(),
             gone: None,
             asks_to_leave: false,
             text: String::new(),
         }
     }
 
-    /// Results go to a terminal.
-    pub fn at_terminal(mut self, is_terminal: bool) -> Self {
-        self.is_terminal = is_terminal;
-        self
+    /// Results go to `out` from here on.
+    pub fn to(&mut self, out: Sheet) {
+        self.flush();
+        self.out = out;
+    }
+
+    /// Errors go to `errors` from here on.
+    pub fn errors_to(&mut self, errors: Sheet) {
+        let _ = self.errors.flush();
+        self.errors = errors;
+        self.redirected.get_or_insert(11);
+    }
+
+    /// Rows stand so from here on.
+    pub fn set_layout(&mut self, layout: &Layout) {
+        self.level = layout.level;
+        self.form.set_layout(layout);
+    }
+
+    /// The first value of the last result; a new one begins.
+    pub fn take_first(&mut self) -> First {
+        std::mem::take(&mut self.first)
     }
 
     /// What a result is cancelled by when nobody reads it.
@@ -104,11 +137,11 @@ impl Screen {
     fn write(&mut self, form: impl FnOnce(&mut dyn Form, &mut String)) {
         self.text.clear();
         form(&mut *self.form, &mut self.text);
-        if self.is_terminal {
+        if self.out.is_terminal {
             self.text = self.form.harmless(&self.text);
         }
         if self.gone.is_none() {
-            self.gone = self.out.write_all(self.text.as_bytes()).err();
+            self.gone = self.out.write(&self.text).err();
         }
     }
 
@@ -121,11 +154,18 @@ impl Screen {
 
 impl Sink for Shared {
     fn columns(&mut self, columns: &[ResultColumn]) {
-        self.0.borrow_mut().write(|form, text| form.columns(columns, text));
+        let mut screen = self.0.borrow_mut();
+        screen.first = First::NoRow;
+        screen.types = columns.iter().map(|column| column.data_type).collect();
+        screen.write(|form, text| form.columns(columns, text));
     }
 
     fn row(&mut self, values: Vec<Value>) {
         let mut screen = self.0.borrow_mut();
+        if screen.first == First::NoRow {
+            let value = values.first().zip(screen.types.first());
+            screen.first = First::Value(value.and_then(|(value, kind)| value::text(value, *kind)));
+        }
         screen.write(|form, text| form.row(&values, text));
         if screen.is_gone() {
             screen.cancel.iter().for_each(Cancel::ask);
@@ -140,13 +180,16 @@ impl Sink for Shared {
         let mut screen = self.0.borrow_mut();
         let message = &report.message;
         screen.asks_to_leave |= message.state == LEAVE;
+        if i16::from(message.severity) < i16::from(screen.level) {
+            return;
+        }
         if screen.redirected.is_some_and(|from| message.severity >= from) {
             screen.flush();
             let mut text = String::new();
             screen.form.message(report, &mut text);
             let text = screen.form.harmless(&text);
             // Nobody reads it: no reason to stop.
-            let _ = screen.errors.write_all(text.as_bytes());
+            let _ = screen.errors.write(&text).and_then(|()| screen.errors.flush());
             return;
         }
         screen.write(|form, text| {
@@ -160,7 +203,9 @@ impl Sink for Shared {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sql::aligned::{Aligned, Layout};
+    use crate::sql::aligned::Aligned;
+    use std::io::Write;
+
     use pellucid_sql::message::Message;
 
     /// Text that two hold.
@@ -185,16 +230,9 @@ mod tests {
 
     fn said(redirect: Option<u8>, severity: u8) -> (String, String) {
         let (out, errors) = (Paper::default(), Paper::default());
-        let layout = Layout {
-            separator: " ".into(),
-            trim: false,
-            width: None,
-            variable: Some(256),
-            fixed: None,
-            headers: 0,
-        };
-        let form = Box::new(Aligned::new(layout));
-        let screen = Screen::new(form, Box::new(out.clone()), Box::new(errors.clone()), redirect);
+        let form = Box::new(Aligned::new(Layout::default()));
+        let sheet = |paper: &Paper| Sheet::plain(Box::new(paper.clone()));
+        let screen = Screen::new(form, sheet(&out), sheet(&errors), redirect);
         let report = Report {
             message: Message::new(50_000, severity, "said"),
             line: 1,
@@ -230,7 +268,8 @@ mod tests {
             }
         }
         let form = Box::new(crate::sql::json::Json::default());
-        let screen = Screen::new(form, Box::new(Gone), Box::new(Gone), None);
+        let screen =
+            Screen::new(form, Sheet::plain(Box::new(Gone)), Sheet::plain(Box::new(Gone)), None);
         let mut sink = Shared(Rc::new(RefCell::new(screen)));
         assert!(!sink.0.borrow().is_gone());
         sink.done(Some(1));

@@ -26,6 +26,7 @@ pub(crate) struct Shared {
     server_name: String,
     user: String,
     application: String,
+    workstation: Option<String>,
     session_id: i64,
     state: Mutex<State>,
 }
@@ -68,7 +69,7 @@ struct State {
 
 impl Shared {
     /// What a session has that begins now: the names of this machine and user, and its number.
-    pub fn new(application: String) -> Self {
+    pub fn new(application: String, workstation: Option<String>) -> Self {
         let uname = rustix::system::uname();
         let user = nix::unistd::User::from_uid(nix::unistd::Uid::effective()).ok().flatten();
         Self {
@@ -76,6 +77,7 @@ impl Shared {
             user: user
                 .map_or_else(|| format!("#{}", nix::unistd::Uid::effective()), |user| user.name),
             application,
+            workstation,
             // As SQL Server's, a smallint above those of its own sessions.
             session_id: 51 + i64::from(std::process::id() % 32_000),
             state: Mutex::new(State {
@@ -353,7 +355,8 @@ impl Server for Shared {
         let caught = state.caught.last();
         Ok(match function {
             "APP_NAME" => text(&self.application),
-            "HOST_NAME" | "@@SERVERNAME" => text(&self.server_name),
+            "HOST_NAME" => text(self.workstation.as_ref().unwrap_or(&self.server_name)),
+            "@@SERVERNAME" => text(&self.server_name),
             "@@SERVICENAME" => text("MSSQLSERVER"),
             "@@VERSION" => Value::Text(format!(
                 "Pellucid {} - statements of Microsoft SQL Server 2022 ({}) over SQLite {} on {}",

@@ -1,6 +1,9 @@
 //! Lines that are not statements: `GO` and the commands with a colon.
 
+use zeroize::Zeroizing;
+
 use super::error::ScriptErrorKind;
+use super::{Shown, Stream};
 
 /// A command.
 #[derive(Debug, PartialEq, Eq)]
@@ -15,44 +18,58 @@ pub(super) enum Command<'l> {
     OnError { exit: bool },
     /// `:exit`, `:quit`, also without the colon
     Quit,
+    /// `exit(`: what stands behind the parenthesis on this line.
+    Exit { rest: &'l str },
+    /// `:out`, `:error`, `:perftrace`
+    Redirect { stream: Stream, to: &'l str },
+    /// `:xml {on | off}`
+    Xml { on: bool },
+    /// `:connect server [options]`
+    Connect { server: &'l str },
+    /// `:reset`, also without the colon
+    Reset,
+    /// `:list`
+    List,
+    /// `:help`, `:listvar`, `:serverlist`
+    Show(Shown),
+    /// `!!`, `:ed`: what would start a program.
+    Program { command: &'static str },
 }
-
-/// Commands of sqlcmd that need a server, a terminal or a shell.
-const UNSUPPORTED: &[&str] = &[
-    ":!!",
-    ":CONNECT",
-    ":ED",
-    ":ERROR",
-    ":HELP",
-    ":LIST",
-    ":LISTVAR",
-    ":OUT",
-    ":PERFTRACE",
-    ":RESET",
-    ":SERVERLIST",
-    ":XML",
-];
 
 impl<'l> Command<'l> {
     /// The command that is on `line`, if one is.
-    pub fn parse(line: &'l str) -> Result<Option<Self>, ScriptErrorKind> {
+    /// `terminator` ends a batch: `GO`, or what -c names.
+    pub fn parse(line: &'l str, terminator: &str) -> Result<Option<Self>, ScriptErrorKind> {
+        let untrimmed = line.trim_start();
         let line = line.trim();
         let end = line.find(|c: char| c.is_whitespace() || c == '(').unwrap_or(line.len());
         let (word, rest) = (&line[..end], without_comment(line[end..].trim_start()));
         let is = |name: &str| word.eq_ignore_ascii_case(name);
-        if is("GO") {
+        if is(terminator) {
             // `GO (` and `GO /*` begin nothing else: GO is alone on its line or has a count.
             return Ok(Some(Command::Go { count: without_block_comments(rest)? }));
         }
-        let leaves = is("EXIT") || is("QUIT") || is(":EXIT") || is(":QUIT");
-        if leaves {
-            return match rest.is_empty() {
-                true => Ok(Some(Command::Quit)),
-                false if rest.starts_with('(') => {
-                    Err(ScriptErrorKind::Unsupported { command: "EXIT(..)" })
-                }
-                false => Err(ScriptErrorKind::Syntax { command: "EXIT" }),
+        if is("EXIT") || is("QUIT") || is(":EXIT") || is(":QUIT") {
+            // A string in the query may hold what looks like a comment.
+            let behind = untrimmed[end..].trim_start();
+            return match behind.strip_prefix('(') {
+                Some(rest) if !is("QUIT") && !is(":QUIT") => Ok(Some(Command::Exit { rest })),
+                _ if rest.is_empty() => Ok(Some(Command::Quit)),
+                _ => Err(ScriptErrorKind::Syntax { command: "EXIT" }),
             };
+        }
+        let program = match word {
+            _ if word.starts_with("!!") => Some("!!"),
+            _ if word.starts_with(":!!") => Some(":!!"),
+            _ if is(":ED") => Some(":ED"),
+            _ if is("ED") && rest.is_empty() => Some("ED"),
+            _ => None,
+        };
+        if let Some(command) = program {
+            return Ok(Some(Command::Program { command }));
+        }
+        if is(":RESET") || (is("RESET") && rest.is_empty()) {
+            return Ok(Some(Command::Reset));
         }
         if !word.starts_with(':') || word.starts_with("::") {
             return Ok(None);
@@ -82,15 +99,48 @@ impl<'l> Command<'l> {
                 _ => Err(ScriptErrorKind::Syntax { command: ":ON ERROR" }),
             };
         }
-        let known = UNSUPPORTED
-            .iter()
-            .find(|name| is(name) || (word.starts_with(":!!") && **name == ":!!"));
-        match known {
-            Some(command) => Err(ScriptErrorKind::Unsupported { command }),
-            None => {
-                Err(ScriptErrorKind::Unknown { command: crate::secret::redact(word).into_owned() })
+        Self::of_output(word, rest)
+    }
+
+    /// The commands about where and how something is shown, and the one that connects.
+    fn of_output(word: &str, rest: &'l str) -> Result<Option<Self>, ScriptErrorKind> {
+        let redirect = |stream, command| match rest.is_empty() {
+            true => Err(ScriptErrorKind::Syntax { command }),
+            false => Ok(Command::Redirect { stream, to: rest }),
+        };
+        let alone = |this: Self, command| match rest.is_empty() {
+            true => Ok(this),
+            false => Err(ScriptErrorKind::Syntax { command }),
+        };
+        let command = match word.to_ascii_uppercase().as_str() {
+            ":OUT" => redirect(Stream::Out, ":OUT")?,
+            ":ERROR" => redirect(Stream::Error, ":ERROR")?,
+            ":PERFTRACE" => redirect(Stream::Statistics, ":PERFTRACE")?,
+            ":XML" if rest.eq_ignore_ascii_case("on") => Command::Xml { on: true },
+            ":XML" if rest.eq_ignore_ascii_case("off") => Command::Xml { on: false },
+            ":XML" => return Err(ScriptErrorKind::Syntax { command: ":XML" }),
+            ":CONNECT" => match first_word(rest) {
+                "" => return Err(ScriptErrorKind::Syntax { command: ":CONNECT" }),
+                server => Command::Connect { server },
+            },
+            ":LIST" => alone(Command::List, ":LIST")?,
+            ":HELP" => alone(Command::Show(Shown::Help), ":HELP")?,
+            ":LISTVAR" => alone(Command::Show(Shown::Variables), ":LISTVAR")?,
+            ":SERVERLIST" => alone(Command::Show(Shown::Servers), ":SERVERLIST")?,
+            _ => {
+                let command = crate::secret::redact(word).into_owned();
+                return Err(ScriptErrorKind::Unknown { command });
             }
-        }
+        };
+        Ok(Some(command))
+    }
+}
+
+/// The first word of `text`, or what stands between the double quotes that it begins with.
+fn first_word(text: &str) -> &str {
+    match text.strip_prefix('"') {
+        Some(quoted) => quoted.split('"').next().unwrap_or_default(),
+        None => text.split_whitespace().next().unwrap_or_default(),
     }
 }
 
@@ -138,4 +188,13 @@ pub(super) fn count(text: &str) -> Option<u64> {
 /// A value without the double quotes around it.
 pub(super) fn unquoted(text: &str) -> &str {
     text.strip_prefix('"').and_then(|text| text.strip_suffix('"')).unwrap_or(text)
+}
+
+/// The value that `:setvar` gives: without the double quotes around it, and with one for each two within.
+pub(super) fn value(text: &str) -> Zeroizing<String> {
+    let inner = unquoted(text);
+    match inner.len() == text.len() {
+        true => Zeroizing::new(text.to_owned()),
+        false => Zeroizing::new(inner.replace("\"\"", "\"")),
+    }
 }

@@ -29,7 +29,7 @@ pub enum ScriptErrorKind {
     #[error("more than {most} files within one another")]
     TooManyIncludes { most: usize },
     /// Neither UTF-8 nor, with a byte order mark, UTF-16.
-    #[error("the text is neither UTF-8 nor UTF-16")]
+    #[error("the text is neither UTF-8 nor UTF-16; -f names another code page, such as `-f 1252`")]
     Encoding,
     /// A batch longer than is read.
     #[error("a batch of more than {most} bytes")]
@@ -37,9 +37,21 @@ pub enum ScriptErrorKind {
     /// A command that does not read so.
     #[error("syntax error near command '{command}'")]
     Syntax { command: &'static str },
-    /// A command of sqlcmd that Pellucid does not have.
-    #[error("command '{command}' is not supported")]
-    Unsupported { command: &'static str },
+    /// `!!` and `:ed`.
+    #[error("command '{command}' is not supported: a script starts no program")]
+    Program { command: &'static str },
+    /// `:connect` of another machine.
+    #[error("command ':CONNECT' is not supported for another machine: `{server}` is not this one")]
+    Elsewhere { server: String },
+    /// `:out` and its like of a file that cannot be made.
+    #[error("cannot make `{name}`: {source}")]
+    Redirect { name: String, source: io::Error },
+    /// `:setvar` of a variable that only an option sets.
+    #[error("the scripting variable '{name}' is read-only")]
+    ReadOnly { name: &'static str },
+    /// A value that a variable of sqlcmd's own cannot have.
+    #[error("the scripting variable '{name}' has an invalid value")]
+    Value { name: &'static str },
     /// A command that sqlcmd does not have either.
     #[error("there is no command '{command}'")]
     Unknown { command: String },

@@ -139,13 +139,60 @@ fn commands() {
     for (command, told) in [
         (":connect server", "command ':CONNECT' is not supported"),
         (":!!dir", "command ':!!' is not supported"),
-        ("exit(select 1)", "command 'EXIT(..)' is not supported"),
+        ("!! mkdir x", "command '!!' is not supported: a script starts no program"),
+        (":ed", "command ':ED' is not supported"),
+        ("exit(select 1", "syntax error near command 'EXIT'"),
+        ("exit(select 1) x", "syntax error near command 'EXIT'"),
+        ("quit(select 1)", "syntax error near command 'EXIT'"),
+        (":out", "syntax error near command ':OUT'"),
+        (":xml maybe", "syntax error near command ':XML'"),
+        (":setvar SQLCMDUSER x", "the scripting variable 'SQLCMDUSER' is read-only"),
+        (":setvar sqlcmdheaders x", "the scripting variable 'SQLCMDHEADERS' has an invalid value"),
+        (":setvar SQLCMDCOLWIDTH 8", "the scripting variable 'SQLCMDCOLWIDTH' has an invalid"),
         (":nonsense", "there is no command ':nonsense'"),
         (":on error", "syntax error near command ':ON ERROR'"),
         (":r", "syntax error near command ':R'"),
     ] {
         assert!(batches(command)[0].contains(told), "{command}: {:?}", batches(command));
     }
+}
+
+#[test]
+fn exit_takes_its_query_over_lines() {
+    let exits = |script: &str| match read(script.as_bytes(), Shelf(Vec::new())).pop() {
+        Some(Ok(Item::Exit { batch, returns })) => {
+            (batch.map(|batch| batch.text().to_owned()).unwrap_or_default(), returns)
+        }
+        other => panic!("{script}: {other:?}"),
+    };
+    for (script, text, returns) in [
+        ("exit()\nx", "", false),
+        ("a\n:EXIT( )", "a\n", false),
+        ("a\nExit(SELECT (1))", "a\nSELECT (1)", true),
+        ("EXIT (SELECT ')', '--'\n, 2) -- c\nx", "SELECT ')', '--'\n, 2", true),
+        (":setvar n 3\nEXIT(SELECT $(n))", "SELECT 3", true),
+    ] {
+        assert_eq!(exits(script), (text.to_owned(), returns), "{script}");
+    }
+}
+
+#[test]
+fn a_dialect_has_its_own_terminator_and_passes_over_programs() {
+    let dialect = Dialect {
+        terminator: "go!".to_owned(),
+        passes_over_programs: true,
+        is_here: |name| name == "here",
+    };
+    let text = "a\nGO\nGO! 2\n!!rm x\n:connect here -U sa\n:reset\nb\nreset\n:list\n:connect there";
+    let script = Script::new("s", Cursor::new(text), NoFiles, Variables::new()).with(dialect);
+    let items: Vec<_> = script.map(|item| format!("{item:?}")).collect();
+    assert_eq!(items.len(), 5, "{items:?}");
+    assert!(items[0].contains("5 bytes, repeat: 2"), "{items:?}");
+    assert_eq!(
+        items[1..4],
+        ["Ok(PassedOver { command: \"!!\" })", "Ok(Connect)", "Ok(List(\"\"))"]
+    );
+    assert!(items[4].contains("Elsewhere { server: \"there\" }"), "{items:?}");
 }
 
 #[test]

@@ -34,6 +34,14 @@ impl Variables {
         !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || c == '_' || c == '-')
     }
 
+    /// Those that are set, by name, without the environment's.
+    pub fn all(&self) -> Vec<(&str, &str)> {
+        let mut all: Vec<_> =
+            self.set.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+        all.sort_unstable();
+        all
+    }
+
     /// Sets a variable, or with `None` takes it away; `false` if that is no name.
     pub fn set(&mut self, name: &str, value: Option<Zeroizing<String>>) -> bool {
         let key = name.to_uppercase();
