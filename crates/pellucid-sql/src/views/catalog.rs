@@ -50,6 +50,16 @@ pub(super) const OBJECTS: [Column; 9] = [
     ("is_ms_shipped", SqlType::Bit),
 ];
 
+/// Source: Microsoft's "sys.sysobjects".
+pub(super) const SYSOBJECTS: [Column; 6] = [
+    ("name", SqlType::SYSNAME),
+    ("id", SqlType::Int),
+    ("xtype", SqlType::Char(2)),
+    ("parent_obj", SqlType::Int),
+    ("crdate", SqlType::DateTime),
+    ("type", SqlType::Char(2)),
+];
+
 /// Source: Microsoft's "sys.columns".
 pub(super) const COLUMNS: [Column; 8] = [
     ("object_id", SqlType::Int),
@@ -185,6 +195,22 @@ fn objects_of(databases: &Databases, wanted: fn(bool) -> bool) -> Result<Vec<Row
         ]
     };
     Ok(all.iter().filter(|(_, is_view)| wanted(*is_view)).map(row).collect())
+}
+
+pub(super) fn sysobjects(databases: &Databases) -> Result<Vec<Row>> {
+    let Some((known, _, all)) = found(databases)? else { return Ok(Vec::new()) };
+    let row = |(sqlite, is_view): &(String, bool)| {
+        let kind = || text(if *is_view { "V " } else { "U " });
+        vec![
+            text(split(sqlite).1),
+            Value::Integer(object_id(&known.name, sqlite)),
+            kind(),
+            Value::Integer(0),
+            Value::Null,
+            kind(),
+        ]
+    };
+    Ok(all.iter().map(row).collect())
 }
 
 /// A column as SQLite knows it.
