@@ -55,7 +55,7 @@ const fn information(
     View { schema: "information_schema", name, columns, rows, is_compatibility: false }
 }
 
-static VIEWS: [View; 35] = [
+static VIEWS: [View; 36] = [
     sys("databases", &database::DATABASES, database::databases),
     View {
         is_compatibility: true,
@@ -78,6 +78,7 @@ static VIEWS: [View; 35] = [
     sys("backup_devices", &catalog::BACKUP_DEVICES, catalog::backup_devices),
     sys("schemas", &catalog::SCHEMAS, catalog::schemas),
     sys("objects", &catalog::OBJECTS, catalog::objects),
+    View { is_compatibility: true, ..sys("sysobjects", &catalog::SYSOBJECTS, catalog::sysobjects) },
     sys("tables", &catalog::OBJECTS, catalog::tables),
     sys("views", &catalog::OBJECTS, catalog::views),
     sys("procedures", &catalog::OBJECTS, catalog::procedures),

@@ -165,6 +165,8 @@ fn tempdb_has_tables() {
          USE q
          SELECT a FROM tempdb.dbo.plain
          SELECT name FROM sys.tables
+         SELECT id - OBJECT_ID('tempdb..#t') FROM tempdb..sysobjects WHERE name = '#t' AND xtype = 'U'
+         SELECT name FROM dbo.sysobjects
          DROP TABLE tempdb.dbo.plain, tempdb.s.other, #t
          SELECT TABLE_NAME FROM tempdb.INFORMATION_SCHEMA.TABLES
          GO
@@ -179,6 +181,7 @@ fn tempdb_has_tables() {
             "plain",
             "1",
             "7",
+            "0",
             "Msg 208",
             "Invalid object name 'plain'.",
             "Msg 50001",

@@ -229,9 +229,9 @@ impl Session {
         self.shared.set_fetch_status(status);
         let rows = u64::from(row.is_some());
         if fetch.into.is_empty() {
-            self.sink.columns(&open.columns);
+            self.output().columns(&open.columns);
             if let Some(row) = row {
-                self.sink.row(row);
+                self.output().row(row);
             }
             self.count(rows);
             return Ok(());

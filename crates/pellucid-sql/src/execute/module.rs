@@ -256,11 +256,11 @@ impl Session {
             return Err(Message::of(table::UNKNOWN_OBJECT_IN, [&text, &database]).into());
         };
         let data_type = SqlType::nvarchar(255);
-        self.sink.columns(&[ResultColumn { name: "Text".to_owned(), data_type }]);
+        self.output().columns(&[ResultColumn { name: "Text".to_owned(), data_type }]);
         let mut count = 0;
         for line in module.definition.split_inclusive('\n') {
             let line = format!("{}\r\n", line.trim_end_matches(['\r', '\n']));
-            self.sink.row(vec![Value::Text(line)]);
+            self.output().row(vec![Value::Text(line)]);
             count += 1;
         }
         self.count(count);

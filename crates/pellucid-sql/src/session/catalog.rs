@@ -630,19 +630,24 @@ impl Catalog for Names<'_> {
                 }
             }
         }
+        // Of another database: as if the session were there.
+        let compatible = || match views::find("sys", object).filter(|view| view.is_compatibility) {
+            Some(view) => {
+                let here = databases.current()?;
+                databases.enter(&known);
+                let table = databases.server_view(view);
+                databases.enter(&here);
+                table.map(Some)
+            }
+            None => Ok(None),
+        };
         if known.is_system() {
-            return match views::find("sys", object).filter(|view| view.is_compatibility) {
-                Some(view) => databases.server_view(view).map(Some),
-                None => Ok(None),
-            };
+            return compatible();
         }
         let attached = databases.attach(&known)?;
         match databases.find_object(&attached, name)? {
             Some((sqlite, is_view)) => databases.table_of(&attached, &sqlite, is_view).map(Some),
-            None => match views::find("sys", object).filter(|view| view.is_compatibility) {
-                Some(view) => databases.server_view(view).map(Some),
-                None => Ok(None),
-            },
+            None => compatible(),
         }
     }
 

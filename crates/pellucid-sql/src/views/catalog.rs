@@ -73,6 +73,16 @@ pub(super) const ROUTINES: [Column; 7] = [
     ("LAST_ALTERED", SqlType::DateTime),
 ];
 
+/// Source: Microsoft's "sys.sysobjects".
+pub(super) const SYSOBJECTS: [Column; 6] = [
+    ("name", SqlType::SYSNAME),
+    ("id", SqlType::Int),
+    ("xtype", SqlType::Char(2)),
+    ("parent_obj", SqlType::Int),
+    ("crdate", SqlType::DateTime),
+    ("type", SqlType::Char(2)),
+];
+
 /// Source: Microsoft's "sys.columns".
 pub(super) const COLUMNS: [Column; 8] = [
     ("object_id", SqlType::Int),
@@ -269,6 +279,26 @@ fn objects_of(databases: &Databases, wanted: fn(bool) -> bool) -> Result<Vec<Row
         ]
     };
     Ok(all.iter().filter(|(_, is_view)| wanted(*is_view)).map(row).collect())
+}
+
+pub(super) fn sysobjects(databases: &Databases) -> Result<Vec<Row>> {
+    let known = databases.current()?;
+    let row = |name: &str, kind: &str| {
+        vec![
+            text(split(name).1),
+            Value::Integer(object_id(&known.name, name)),
+            text(kind),
+            Value::Integer(0),
+            Value::Null,
+            text(kind),
+        ]
+    };
+    let tables = found(databases)?.map(|(_, _, all)| all).unwrap_or_default();
+    let tables = tables.iter().map(|(name, is_view)| row(name, if *is_view { "V " } else { "U " }));
+    let mut rows: Vec<Row> = tables.collect();
+    let modules = databases.instance.modules(&known)?;
+    rows.extend(modules.iter().map(|module| row(&module.name, "P ")));
+    Ok(rows)
 }
 
 /// A column as SQLite knows it.

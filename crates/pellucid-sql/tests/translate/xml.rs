@@ -82,7 +82,7 @@ fn elements_are_called_like_columns() {
         ),
         ("SELECT 1 AS a, 2 AS a, 3 AS [b/c], 4 AS [b/d] WHERE 1 = 0 FOR XML PATH('')", ""),
         ("SELECT 1 AS a, 2 AS a, 3 AS [b/@c], 4 AS [b/d], 5 AS [b] FOR XML PATH('')", "<a>12</a><b c=\"3\"><d>4</d>5</b>"),
-        ("SELECT '' AS a FOR XML PATH('')", "<a></a>"),
+        ("SELECT '' AS a FOR XML PATH(''), ELEMENTS", "<a></a>"),
         ("SELECT '' AS a, NULL AS b FOR XML PATH(''), TYPE, ROOT", "<root><a/></root>"),
         (
             "SELECT id, (SELECT g AS [*] FROM t AS u WHERE u.id = t.id FOR XML PATH('in'), TYPE) AS within,

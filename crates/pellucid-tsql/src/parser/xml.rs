@@ -31,7 +31,16 @@ impl Parser<'_> {
                     self.advance();
                     xml.root = Some(self.xml_name("root")?);
                 }
-                "ELEMENTS" | "BINARY" | "XMLSCHEMA" | "XMLDATA" => {
+                // What PATH does by itself.
+                "ELEMENTS" => {
+                    self.advance();
+                    match self.word_in_capitals().as_str() {
+                        "XSINIL" => return self.unsupported("FOR XML PATH with ELEMENTS XSINIL"),
+                        "ABSENT" => drop(self.advance()),
+                        _ => {}
+                    }
+                }
+                "BINARY" | "XMLSCHEMA" | "XMLDATA" => {
                     return self.unsupported(format!("FOR XML PATH with {directive}"))
                 }
                 _ => return self.unexpected(),

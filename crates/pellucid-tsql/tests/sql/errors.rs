@@ -190,7 +190,7 @@ fn what_is_not_supported_is_named() {
         ("SELECT a FROM t FOR XML AUTO", "FOR XML AUTO"),
         ("SELECT a FROM t FOR XML RAW('r'), ELEMENTS", "FOR XML RAW"),
         ("SELECT a FROM t FOR XML EXPLICIT", "FOR XML EXPLICIT"),
-        ("SELECT a FROM t FOR XML PATH, ELEMENTS XSINIL", "FOR XML PATH with ELEMENTS"),
+        ("SELECT a FROM t FOR XML PATH, ELEMENTS XSINIL", "FOR XML PATH with ELEMENTS XSINIL"),
         ("SELECT a FROM t FOR XML PATH(''), BINARY BASE64", "FOR XML PATH with BINARY"),
         ("SELECT (SELECT 1 FOR XML PATH, TYPE).query('a')", "the method query of xml"),
         ("SELECT @x.exist('a')", "the method exist of xml"),
