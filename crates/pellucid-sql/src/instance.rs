@@ -152,7 +152,7 @@ pub(crate) fn uri(path: &Path) -> String {
     text + "?vfs=pellucid"
 }
 
-/// The same for a database of the instance's own: no new database is sealed like it.
+/// The same for a database of the instance's own: no new database is sealed like it, and a plain one in its place is refused.
 pub(crate) fn own_uri(path: &Path) -> String {
-    uri(path) + "&plain_copies=1"
+    uri(path) + "&plain_copies=1&require=sealed"
 }

@@ -39,6 +39,8 @@ pub use standby::{Reached, StandbyRecord};
 pub const FILE: &str = "msdb.db";
 /// The file of what scripts keep in `master`, under the same key.
 pub const MASTER_FILE: &str = "master.db";
+/// What is written at once: a file without a page would be no sealed one yet.
+const MASTER_SCHEMA: &str = "PRAGMA user_version = 1";
 const WAIT_MS: i32 = 10_000;
 
 /// SQL Server's tables, with its columns. Times are UTC, to the microsecond. Its marks are those of log backups. Eight tables of our own: who can open a set,
@@ -104,7 +106,7 @@ impl History {
         let home = Keyring::locate()?;
         let path = home.join(MASTER_FILE);
         if !path.exists() {
-            give_name(&make(&home, MASTER_FILE, "")?, &path)?;
+            give_name(&make(&home, MASTER_FILE, MASTER_SCHEMA)?, &path)?;
         }
         Ok(path)
     }

@@ -270,6 +270,21 @@ INSERT INTO master.dbo.CommandLog (Command) VALUES ('second')";
     );
     let bytes = std::fs::read(server.0.path("keys/master.db")).unwrap();
     assert!(!bytes.windows(6).any(|part| part == b"marker"));
+    // A plain one in its place is no `master`.
+    let (path, aside) = (server.0.path("keys/master.db"), server.0.path("aside.db"));
+    std::fs::rename(&path, &aside).unwrap();
+    for plain in ["CREATE TABLE CommandLog (ID, Command)", ""] {
+        server.0.sqlite3(path.to_str().unwrap(), &format!("{plain}; VACUUM")).succeeded();
+        let told = server
+            .run("SELECT * FROM CommandLog; INSERT INTO CommandLog (Command) VALUES ('x')")
+            .all();
+        assert!(told.contains("Msg "), "{told}");
+        std::fs::remove_file(&path).unwrap();
+    }
+    std::fs::write(&path, b"").unwrap();
+    let told = server.run("CREATE TABLE clear_table (marker int)").all();
+    assert!(told.contains("Msg ") && std::fs::read(&path).unwrap().is_empty(), "{told}");
+    std::fs::rename(&aside, &path).unwrap();
     // It is none of the databases, and nothing is asked of it.
     assert_eq!(server.rows("SELECT COUNT(*) FROM sys.databases WHERE database_id > 4"), ["0"]);
     server.run("DROP TABLE CommandLog").succeeded();
