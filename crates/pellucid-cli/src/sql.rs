@@ -66,7 +66,7 @@ pub fn run(args: &SqlArgs, output: &Output) -> Result<ExitCode, Failure> {
         let written = out.write(&commands::servers(has_heading)).and_then(|()| out.flush());
         return written.map(|()| ExitCode::SUCCESS).map_err(|error| unwritten(&error));
     }
-    tell_idle(args);
+    tell_idle(args, output);
     if args.idle.change_password_and_exit.is_some() {
         return Ok(ExitCode::SUCCESS);
     }
@@ -194,22 +194,21 @@ fn variables(args: &SqlArgs) -> Result<Variables, Failure> {
 }
 
 /// What options would do elsewhere and do not do here.
-fn tell_idle(args: &SqlArgs) {
+fn tell_idle(args: &SqlArgs, output: &Output) {
     if let Some(server) = args.server.as_ref().filter(|server| !server::is_here(server)) {
         let server = server.shown();
-        tell(format_args!(
-            "pellucid: note: `-S {server}`: there is no server here; what follows is executed in this machine's instance\n"
+        output.warning(format_args!(
+            "`-S {server}`: there is no server here; what follows is executed in this machine's instance"
         ));
     }
     if let Some(form) = args.form.as_ref().filter(|form| RowForm::of(form).is_none()) {
         let form = form.shown();
-        tell(format_args!(
-            "pellucid: note: `-F {form}`: neither `horizontal` nor `vertical`, so a host name in a certificate, of which there \
-             is none here\n"
+        output.warning(format_args!(
+            "`-F {form}`: neither `horizontal` nor `vertical`, so a host name in a certificate, of which there is none here"
         ));
     }
     if args.idle.change_password.is_some() || args.idle.change_password_and_exit.is_some() {
-        tell("pellucid: note: `-z` and `-Z`: nobody logs in here, and no password was changed\n");
+        output.warning("`-z` and `-Z`: nobody logs in here, and no password was changed");
     }
 }
 

@@ -3,13 +3,17 @@
 //! Widths are ODBC's display sizes of the types. A value that is longer than its type allows, as SQLite lets it be, is
 //! shown whole; only -y and -Y cut.
 
+mod boxes;
+
 use pellucid_sql::session::Report;
 use pellucid_sql::translate::ResultColumn;
 use pellucid_sql::values::convert::Value;
 use pellucid_sql::values::types::{Family, Length, SqlType};
+use pellucid_tsql::batch::settings::Layout as RowForm;
 
 use super::form::Form;
 use super::value;
+use boxes::Boxes;
 
 /// sqlcmd's settings.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,8 +30,8 @@ pub struct Layout {
     pub fixed: Option<usize>,
     /// -h
     pub headers: i32,
-    /// -F vertical: a column a line.
-    pub vertical: bool,
+    /// -F
+    pub form: RowForm,
     /// `:xml on`: values one behind the other, as they are.
     pub stream: bool,
     /// -k
@@ -79,7 +83,7 @@ impl Default for Layout {
             variable: Some(256),
             fixed: None,
             headers: 0,
-            vertical: false,
+            form: RowForm::Horizontal,
             stream: false,
             controls: Controls::Kept,
             level: 0,
@@ -106,17 +110,30 @@ pub struct Aligned {
     columns: Vec<Column>,
     is_open: bool,
     rows: u64,
+    boxes: Boxes,
 }
 
 impl Aligned {
     /// One that prints so.
     pub fn new(layout: Layout) -> Self {
-        Self { layout, columns: Vec::new(), is_open: false, rows: 0 }
+        Self { layout, columns: Vec::new(), is_open: false, rows: 0, boxes: Boxes::default() }
     }
 
     fn has_header(&self) -> bool {
-        let Layout { headers, variable, vertical, stream, .. } = self.layout;
-        headers >= 0 && variable.is_some() && !vertical && !stream
+        let Layout { headers, variable, form, stream, .. } = self.layout;
+        headers >= 0 && variable.is_some() && form == RowForm::Horizontal && !stream
+    }
+
+    /// The boxes of the rows that were held back.
+    fn draw(&mut self, out: &mut String) {
+        if self.layout.form != RowForm::Ascii || !self.is_open || self.layout.stream {
+            return;
+        }
+        let columns: Vec<_> =
+            self.columns.iter().map(|column| (column.name.as_str(), column.is_right)).collect();
+        let has_header = self.layout.headers >= 0;
+        let lines = self.boxes.take(&columns, &self.layout.separator, has_header);
+        lines.iter().for_each(|line| self.line(line, out));
     }
 
     /// A row, a column a line, and an empty line.
@@ -181,7 +198,7 @@ impl Aligned {
             text.truncate(text.trim_end_matches(' ').len());
             return text;
         }
-        if self.layout.vertical {
+        if self.layout.form != RowForm::Horizontal {
             return text;
         }
         let spaces = " ".repeat(column.width.saturating_sub(text.chars().count()));
@@ -211,8 +228,14 @@ impl Form for Aligned {
             }
             return;
         }
-        if self.layout.vertical {
-            return self.block(values, out);
+        match self.layout.form {
+            RowForm::Horizontal => {}
+            RowForm::Vertical => return self.block(values, out),
+            RowForm::Ascii => {
+                let cells = self.columns.iter().zip(values);
+                let cells = cells.map(|(column, value)| self.cell(column, value)).collect();
+                return self.boxes.push(cells);
+            }
         }
         let every = u64::try_from(self.layout.headers).unwrap_or(0);
         if every > 0 && self.rows > 1 && (self.rows - 1) % every == 0 && self.has_header() {
@@ -225,6 +248,7 @@ impl Form for Aligned {
     }
 
     fn done(&mut self, rows: Option<u64>, out: &mut String) {
+        self.draw(out);
         if self.is_open || (rows.is_some() && !self.layout.stream) {
             out.push('\n');
         }
@@ -237,6 +261,7 @@ impl Form for Aligned {
     fn message(&mut self, report: &Report, out: &mut String) {
         let Report { message, line, procedure, server } = report;
         if !message.informs() {
+            self.draw(out);
             // What it breaks off has no end of its own.
             self.is_open = false;
         }
@@ -253,6 +278,7 @@ impl Form for Aligned {
     }
 
     fn end(&mut self, out: &mut String) {
+        self.draw(out);
         if std::mem::take(&mut self.is_open) {
             out.push('\n');
         }

@@ -166,9 +166,12 @@ fn rows_stand_in_blocks_or_one_behind_the_other() {
     let columns = [("id", SqlType::Int), ("name", SqlType::nvarchar(9))];
     let rows: &[&[Value]] =
         &[&[Value::Integer(1), text("a\tb")], &[Value::Integer(2), Value::Null]];
-    let vertical = Layout { vertical: true, ..layout() };
+    let vertical = Layout { form: RowForm::Vertical, ..layout() };
     let block = "id   1\nname a\tb\n\nid   2\nname NULL\n\n\n(2 rows affected)\n";
     assert_eq!(printed(vertical, &columns, rows), block);
+    let ascii = Layout { form: RowForm::Ascii, ..layout() };
+    let boxes = "+----+------+\n| id | name |\n+----+------+\n|  1 | a\tb  |\n|  2 | NULL |\n+----+------+\n\n(2 rows affected)\n";
+    assert_eq!(printed(ascii, &columns, rows), boxes);
     let stream = Layout { stream: true, ..layout() };
     assert_eq!(printed(stream, &columns, rows), "1a\tb2\n");
 }

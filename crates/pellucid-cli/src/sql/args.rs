@@ -16,8 +16,8 @@ const EXAMPLES: &str = "Example:
   pellucid sql --drive D=/srv/sql -i from-the-runbook.sql
 
 Taken without effect, as there is no server and nobody logs in: -a -A -C -D -E -g -G -I -j -J
--K -l -M -N -P -R -S -U -z -Z. A note on standard error says so if -S names another machine, and
-of -z and -Z that no password was changed.
+-K -l -M -N -P -R -S -U -z -Z. A warning says so if -S names another machine, and of -z and -Z that
+no password was changed.
 
 Exit status: 0 done, 1 an error under -b or :on error exit, or in a script's own commands, 2 usage;
 with -V the severity of the last error that counts; after EXIT(query) the query's value.";
@@ -87,11 +87,13 @@ pub struct SqlArgs {
         value_parser = clap::value_parser!(i32).range(-1..)
     )]
     pub headers: Option<i32>,
-    /// Print rows as `horizontal` lines or, a column a line, `vertical`; any other value is the host name in a certificate, and has no effect
+    /// Print rows as `horizontal` lines, in boxes (`ascii`) or, a column a line, `vertical`; any other value is the host name in a certificate, and has no effect
     #[arg(short = 'F', long = "format", value_name = "FORM")]
     pub form: Option<String>,
     #[arg(long, hide = true)]
     pub vertical: bool,
+    #[arg(long, hide = true, conflicts_with = "vertical")]
+    pub ascii: bool,
     /// Control characters in values: remove them, 1 print a space for each, 2 one for all that stand together
     #[arg(
         short = 'k',
@@ -238,10 +240,14 @@ impl SqlArgs {
         self.severity.and_then(|level| u8::try_from(level).ok()).filter(|level| *level > 0)
     }
 
-    /// Whether rows are printed a column a line.
-    pub fn is_vertical(&self) -> bool {
-        let form = self.form.as_deref().and_then(Form::of);
-        self.vertical || form == Some(Form::Vertical)
+    /// How rows are printed, if that is asked for.
+    pub fn row_form(&self) -> Option<&str> {
+        let given = self.form.as_deref().filter(|form| Form::of(form).is_some());
+        match () {
+            () if self.vertical => Some("vertical"),
+            () if self.ascii => Some("ascii"),
+            () => given,
+        }
     }
 }
 

@@ -79,4 +79,6 @@ pub struct Idle {
     regional: bool,
     #[arg(long, value_name = "LEVEL", hide = true)]
     driver_logging_level: Option<u32>,
+    #[arg(long, value_name = "FILE", hide = true)]
+    trace_file: Option<String>,
 }

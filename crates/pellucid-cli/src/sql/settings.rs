@@ -45,7 +45,7 @@ impl Fixed {
             headers: number(variables, "SQLCMDHEADERS")
                 .and_then(|n| i32::try_from(n).ok())
                 .unwrap_or(whole.headers),
-            vertical: form == Some(Form::Vertical),
+            form: form.unwrap_or(Form::Horizontal),
             stream: false,
             controls: self.controls,
             level: number(variables, "SQLCMDERRORLEVEL")
@@ -123,7 +123,7 @@ fn numbers(args: &SqlArgs) -> impl Iterator<Item = (&'static str, String)> {
         ("SQLCMDPACKETSIZE", text(args.packet_size.map(i64::from))),
         ("SQLCMDLOGINTIMEOUT", text(args.login_timeout.map(i64::from))),
         ("SQLCMDSTATTIMEOUT", text(args.query_timeout.map(i64::from))),
-        ("SQLCMDFORMAT", args.is_vertical().then(|| "vertical".to_owned())),
+        ("SQLCMDFORMAT", args.row_form().map(str::to_owned)),
     ];
     given.into_iter().filter_map(|(name, value)| Some((name, value?)))
 }

@@ -57,7 +57,7 @@ fn options_of_a_connection_are_taken_and_have_no_effect() {
         "--login-timeout 8 --packet-size 4096 --application-intent ReadOnly",
         "--login-timeOut 8 --multi-subnet-failover --dedicated-admin-connection",
         "--client-regional-setting --enable-column-encryption --raw-errors --use-aad",
-        "--authentication-method SqlPassword --server-name x --driver-logging-level 0",
+        "--authentication-method SqlPassword --server-name x --driver-logging-level 0 --trace-file t",
         "--disable-cmd-and-warn --trim-spaces --format horizontal",
     ] {
         let options: Vec<_> = options.split(' ').collect();
@@ -211,7 +211,10 @@ fn rows_stand_as_options_say() {
     for vertical in [&["-F", "vertical"][..], &["-Fvert"], &["--vertical"]] {
         assert_eq!(shown(&[vertical, &["-k2"]].concat()), "id   1\nname a b\n", "{vertical:?}");
     }
-    for separator in ["-s=", "-s;", "-s="] {
+    let boxes = "+----+------+\n| id | name |\n+----+------+\n|  1 | ab   |\n+----+------+";
+    assert_eq!(shown(&["--ascii", "-k"]), boxes);
+    assert_eq!(shown(&["-F", "ascii", "-k", "-h", "0"]), boxes);
+    for separator in ["-s=", "-s;", "-s=="] {
         let told = shown(&[separator, "-h-1", "-k"]);
         assert_eq!(told, format!("1{}ab", &separator[2..]));
     }

@@ -66,6 +66,8 @@ pub enum Layout {
     Horizontal,
     /// A column a line.
     Vertical,
+    /// A row a line, in boxes.
+    Ascii,
 }
 
 impl Layout {
@@ -74,6 +76,7 @@ impl Layout {
         match name.to_ascii_lowercase().as_str() {
             "" | "horiz" | "horizontal" => Some(Self::Horizontal),
             "vert" | "vertical" => Some(Self::Vertical),
+            "ascii" => Some(Self::Ascii),
             _ => None,
         }
     }

@@ -32,12 +32,14 @@ fn make(directory: &Path) -> std::io::Result<()> {
 /// Whether `line` may be kept, which comes behind the lines `pending` of its batch.
 ///
 /// Not if either holds a literal behind PASSWORD or SECRET, also one that only the two of them make; and not the value
-/// of a variable, which may be one.
+/// of a variable, which may be one, nor a line of `:connect`, which may have one.
 pub fn may_keep(pending: &str, line: &str) -> bool {
     let batch = Zeroizing::new(format!("{pending}{line}\n"));
     // What was pasted has several lines.
     let is_value = |line: &str| {
-        line.split_whitespace().next().is_some_and(|word| word.eq_ignore_ascii_case(":setvar"))
+        line.split_whitespace().next().is_some_and(|word| {
+            word.eq_ignore_ascii_case(":setvar") || word.eq_ignore_ascii_case(":connect")
+        })
     };
     !line.trim().is_empty() && !line.lines().any(is_value) && !secret::is_shown(&batch)
 }
@@ -57,6 +59,7 @@ mod tests {
             ("OPEN MASTER KEY DECRYPTION BY PASSWORD = 'x\n", "y'"),
             ("", "EXEC('OPEN MASTER KEY DECRYPTION BY PASSWORD = ''x''')"),
             ("", ":setvar pw x"),
+            ("", ":connect . -U sa -P x"),
             ("", "PRINT 'a'\n:SETVAR pw x\nGO"),
             ("", "   "),
         ] {
