@@ -41,7 +41,11 @@ impl Fixed {
             trim: self.trim,
             width: limit("SQLCMDCOLWIDTH"),
             variable: limit("SQLCMDMAXVARTYPEWIDTH"),
-            fixed: limit("SQLCMDMAXFIXEDTYPEWIDTH"),
+            // Alone, and below its default, the other one says it of text of a declared length, too.
+            fixed: limit("SQLCMDMAXFIXEDTYPEWIDTH").or_else(|| {
+                limit("SQLCMDMAXVARTYPEWIDTH")
+                    .filter(|most| whole.variable.is_some_and(|usual| *most < usual))
+            }),
             headers: number(variables, "SQLCMDHEADERS")
                 .and_then(|n| i32::try_from(n).ok())
                 .unwrap_or(whole.headers),

@@ -180,7 +180,7 @@ fn setvar_changes_how_rows_stand() {
     let told = file(&place, &text, &[]).succeeded().replace("\n(1 rows affected)\n", "");
     assert_eq!(
         told,
-        "          1|abcde|ABCDEFGH\n          1|abcde|ABC\n          1 abcde ABC\n1\nabcde\nABC\n\n"
+        "          1|abcde|ABCDE\n          1|abcde|ABC\n          1 abcde ABC\n1\nabcde\nABC\n\n"
     );
     for (line, says) in [
         (":setvar SQLCMDUSER x", "'SQLCMDUSER' is read-only"),
