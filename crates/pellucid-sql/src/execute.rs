@@ -20,6 +20,7 @@ mod restore_log;
 mod set;
 mod statistics;
 mod steps;
+mod trace;
 mod transaction;
 mod worker;
 
@@ -185,6 +186,7 @@ impl Session {
             return Ok(Flow::Next);
         }
         control::check_declarations(&statements)?;
+        self.frame().text = text.into();
         self.run_block(&statements)
     }
 
@@ -238,6 +240,7 @@ impl Session {
             return Ok(Flow::Next);
         }
         self.frame().line = statement.line;
+        self.frame().span = statement.span.clone();
         self.shared.begin_statement();
         let watch = statistics::Watch::start();
         let done = self.perform(statement);

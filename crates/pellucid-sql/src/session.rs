@@ -22,6 +22,7 @@ mod cancel;
 mod catalog;
 mod frame;
 mod objects;
+mod properties;
 mod recovery;
 mod server;
 mod types;
@@ -39,6 +40,7 @@ pub use cancel::Cancel;
 pub(crate) use catalog::{shown, sqlite_name, Databases, Names};
 pub(crate) use frame::{Frame, TableVariable};
 pub(crate) use objects::{object_id, split};
+pub(crate) use properties::{bytes_most, CertificateFacts};
 pub(crate) use recovery::Recovery;
 pub(crate) use server::{Caught, Shared};
 pub(crate) use types::declared_type;
@@ -240,6 +242,11 @@ impl Session {
         let procedure = self.frame().procedure;
         let server = self.shared.server_name().to_owned();
         self.sink.message(&Report { message, line, procedure, server });
+    }
+
+    /// The text of the statement that is being executed, with `***` for secrets.
+    pub(crate) fn statement_text(&mut self) -> String {
+        self.frame().statement()
     }
 
     /// The frame of the batch, procedure or string that is being executed.

@@ -23,6 +23,7 @@ mod recursion;
 mod scope;
 mod select;
 mod special;
+mod table_function;
 mod visit;
 
 use crate::message::Result;
@@ -33,6 +34,7 @@ pub use assign::{execute_assignments, Variables};
 use pellucid_tsql::ast::{Condition, Delete, Expression, Insert, ObjectName, Query, Update};
 pub(crate) use scope::object_text;
 use scope::{Typed, View};
+pub(crate) use table_function::is_table_function;
 
 /// What a name stands for in SQLite. A session implements it.
 pub trait Catalog {

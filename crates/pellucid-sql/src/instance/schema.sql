@@ -13,5 +13,8 @@ CREATE TABLE IF NOT EXISTS pellucid_request(
   pid INTEGER NOT NULL, started INTEGER NOT NULL, session_id INTEGER NOT NULL, command TEXT NOT NULL,
   start_time TEXT NOT NULL, database_name TEXT, percent_complete REAL NOT NULL DEFAULT 0, estimated_ms INTEGER,
   PRIMARY KEY(pid, started, session_id));
+CREATE TABLE IF NOT EXISTS pellucid_request_text(
+  pid INTEGER NOT NULL, started INTEGER NOT NULL, session_id INTEGER NOT NULL, statement TEXT NOT NULL,
+  PRIMARY KEY(pid, started, session_id));
 INSERT OR IGNORE INTO sqlite_sequence(name, seq) SELECT 'pellucid_database', 4
   WHERE NOT EXISTS (SELECT 1 FROM sqlite_sequence WHERE name = 'pellucid_database');
