@@ -11,4 +11,5 @@ pub mod paths;
 pub mod regular;
 pub mod secrets;
 pub mod trusted;
+pub mod volume;
 pub mod way;

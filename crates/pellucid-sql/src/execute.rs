@@ -25,6 +25,7 @@ mod restore_log;
 mod set;
 mod statistics;
 mod steps;
+mod trace;
 mod transaction;
 mod worker;
 
@@ -199,11 +200,9 @@ impl Session {
         if self.settings.parse_only {
             return Ok(Flow::Next);
         }
-        if self.frame().procedure.is_none() {
-            self.frame().text = text.to_owned();
-        }
         control::check_declarations(&statements)?;
         labels::check(&statements)?;
+        self.frame().text = text.into();
         self.run_block(&statements)
     }
 
@@ -273,6 +272,7 @@ impl Session {
             return Ok(Flow::Next);
         }
         self.frame().line = statement.line;
+        self.frame().span = statement.span.clone();
         self.shared.begin_statement();
         let watch = statistics::Watch::start();
         let done = self.perform(statement);

@@ -4,6 +4,7 @@
 //! [`SqlType::code`](crate::values::types::SqlType::code). Errors are [`Message`]s.
 
 mod aggregate;
+mod alike;
 mod builtin;
 mod date;
 mod date_part;
@@ -12,6 +13,7 @@ mod format_number;
 mod hash;
 mod like;
 mod math;
+mod message_text;
 mod operator;
 mod server;
 mod text;
@@ -32,6 +34,7 @@ use crate::values::types::SqlType;
 pub(crate) use builtin::{builtin, Builtin, Parameter, ResultType};
 pub(crate) use date_part::DatePart;
 pub(crate) use math::widened;
+pub(crate) use message_text::formatted;
 pub(crate) use server::server_function;
 pub(crate) use text_search::{NATIONAL, SENSITIVE};
 
@@ -79,6 +82,8 @@ pub fn register(connection: &Connection, server: Arc<dyn Server>) -> rusqlite::R
         date::SCALARS,
         hash::SCALARS,
         xml::SCALARS,
+        alike::SCALARS,
+        message_text::SCALARS,
     ];
     for Scalar { name, nulls, run } in groups.into_iter().flatten() {
         connection.create_scalar_function(*name, -1, pure, move |context: &Context<'_>| {

@@ -122,8 +122,8 @@ fn open_msdb(home: &Path) -> Result<Connection> {
     )?;
     msdb.busy_timeout(WAIT)?;
     // Whoever may only read the instance finds them made.
-    let last = "SELECT count(*) FROM sqlite_schema WHERE name = 'pellucid_module'";
-    if msdb.query_row(last, [], |row| row.get::<_, i64>(0))? == 0 {
+    let last = "SELECT count(*) FROM sqlite_schema WHERE name IN ('pellucid_module', 'pellucid_request_text')";
+    if msdb.query_row(last, [], |row| row.get::<_, i64>(0))? < 2 {
         msdb.execute_batch(&format!("BEGIN IMMEDIATE; {SCHEMA}; COMMIT"))?;
     }
     Ok(msdb)

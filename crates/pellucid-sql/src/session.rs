@@ -23,6 +23,7 @@ mod catalog;
 mod cursor;
 mod frame;
 mod objects;
+mod properties;
 mod recovery;
 mod server;
 mod types;
@@ -44,6 +45,7 @@ pub(crate) use catalog::{is_internal, shown, sqlite_name, Databases, Names};
 pub(crate) use cursor::{Cursor, CursorHandle, OpenCursor};
 pub(crate) use frame::{Frame, TableVariable};
 pub(crate) use objects::{object_id, split};
+pub(crate) use properties::{bytes_most, CertificateFacts};
 pub(crate) use recovery::Recovery;
 pub(crate) use server::{Caught, Shared};
 pub(crate) use types::{declaration, declared_type};
@@ -273,6 +275,11 @@ impl Session {
         let procedure = self.frame().procedure.clone();
         let server = self.shared.server_name().to_owned();
         self.sink.message(&Report { message, line, procedure, server });
+    }
+
+    /// The text of the statement that is being executed, with `***` for secrets.
+    pub(crate) fn statement_text(&mut self) -> String {
+        self.frame().statement()
     }
 
     /// The frame of the batch, procedure or string that is being executed.

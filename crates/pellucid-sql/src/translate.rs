@@ -24,6 +24,7 @@ mod recursion;
 mod scope;
 mod select;
 mod special;
+mod table_function;
 mod visit;
 mod xml;
 
@@ -36,6 +37,7 @@ pub(crate) use into::without_into;
 use pellucid_tsql::ast::{Condition, Delete, Expression, Insert, ObjectName, Query, Update};
 pub(crate) use scope::object_text;
 use scope::{Typed, View};
+pub(crate) use table_function::is_table_function;
 
 /// What a name stands for in SQLite. A session implements it.
 pub trait Catalog {

@@ -2,6 +2,7 @@
 //!
 //! A column without a source here is NULL; docs/statements.md lists them. Rows are made when a statement names the view.
 
+mod absent;
 mod backup;
 mod catalog;
 mod database;
@@ -9,9 +10,14 @@ mod key;
 mod provider;
 mod recovery;
 mod request;
+mod session;
+mod system;
+
+pub(crate) use key::{certificate_facts, key_ids};
 
 use crate::message::Result;
 use crate::session::Databases;
+use crate::translate::is_table_function;
 use crate::values::convert::Value;
 use crate::values::types::SqlType;
 
@@ -55,7 +61,7 @@ const fn information(
     View { schema: "information_schema", name, columns, rows, is_compatibility: false }
 }
 
-static VIEWS: [View; 36] = [
+static VIEWS: [View; 64] = [
     sys("databases", &database::DATABASES, database::databases),
     View {
         is_compatibility: true,
@@ -74,6 +80,30 @@ static VIEWS: [View; 36] = [
     sys("database_recovery_status", &recovery::STATUS, recovery::status),
     sys("dm_db_log_stats", &recovery::LOG_STATS, recovery::log_stats),
     sys("dm_exec_requests", &request::REQUESTS, request::requests),
+    sys("dm_exec_sessions", &session::SESSIONS, session::sessions),
+    sys("dm_exec_connections", &session::CONNECTIONS, session::connections),
+    sys("dm_exec_sql_text", &session::SQL_TEXT, session::sql_text),
+    sys("dm_os_volume_stats", &system::VOLUMES, system::volumes),
+    sys("dm_os_performance_counters", &system::COUNTERS, system::counters),
+    sys("dm_os_sys_info", &system::SYSTEM, system::system),
+    sys("database_mirroring", &absent::MIRRORING, absent::mirroring),
+    sys("availability_groups", &absent::GROUPS, absent::none),
+    sys("availability_groups_cluster", absent::GROUPS.split_at(10).0, absent::none),
+    sys("availability_replicas", &absent::REPLICAS, absent::none),
+    sys("availability_databases_cluster", &absent::CLUSTER_DATABASES, absent::none),
+    sys("availability_group_listeners", &absent::LISTENERS, absent::none),
+    sys("dm_hadr_availability_group_states", &absent::GROUP_STATES, absent::none),
+    sys("dm_hadr_availability_replica_states", &absent::REPLICA_STATES, absent::none),
+    sys(
+        "dm_hadr_availability_replica_cluster_states",
+        &absent::REPLICA_CLUSTER_STATES,
+        absent::none,
+    ),
+    sys("dm_hadr_availability_replica_cluster_nodes", &absent::REPLICA_CLUSTER_NODES, absent::none),
+    sys("dm_hadr_database_replica_states", &absent::DATABASE_REPLICA_STATES, absent::none),
+    sys("dm_hadr_database_replica_cluster_states", &absent::DATABASE_CLUSTER_STATES, absent::none),
+    sys("dm_hadr_cluster", &absent::CLUSTER, absent::none),
+    sys("dm_hadr_cluster_members", &absent::CLUSTER_MEMBERS, absent::none),
     sys("configurations", &catalog::CONFIGURATIONS, catalog::configurations),
     sys("backup_devices", &catalog::BACKUP_DEVICES, catalog::backup_devices),
     sys("schemas", &catalog::SCHEMAS, catalog::schemas),
@@ -95,7 +125,26 @@ static VIEWS: [View; 36] = [
     msdb("logmarkhistory", &backup::MARKS, backup::marks),
     msdb("restorehistory", &backup::RESTORES, backup::restores),
     msdb("restorefile", &backup::RESTORE_FILES, backup::restore_files),
+    msdb("sysjobs", &absent::JOBS, absent::none),
+    msdb("sysjobhistory", &absent::JOB_HISTORY, absent::none),
+    msdb("sysjobsteps", &absent::JOB_STEPS, absent::none),
+    msdb("sysjobactivity", &absent::JOB_ACTIVITY, absent::none),
+    msdb("sysjobservers", &absent::JOB_SERVERS, absent::none),
+    msdb("sysjobschedules", &absent::JOB_SCHEDULES, absent::none),
+    msdb("sysschedules", &absent::SCHEDULES, absent::none),
+    msdb("sysoperators", &absent::OPERATORS, absent::none),
 ];
+
+/// The names of the tables of `msdb`.
+pub(crate) fn msdb_tables() -> impl Iterator<Item = &'static str> {
+    VIEWS.iter().filter(|view| view.schema == "msdb").map(|view| view.name)
+}
+
+/// The names of the views of `sys`, without those that are functions.
+pub(crate) fn sys_views() -> impl Iterator<Item = &'static str> {
+    let is_view = |view: &&View| view.schema == "sys" && !is_table_function(view.name);
+    VIEWS.iter().filter(is_view).map(|view| view.name)
+}
 
 /// The view of that name.
 pub(crate) fn find(schema: &str, name: &str) -> Option<&'static View> {

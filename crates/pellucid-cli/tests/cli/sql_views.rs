@@ -355,7 +355,13 @@ fn databases() {
     seen.differ(&before, &server.row(query), &["is_encrypted"]);
     seen.nothing(
         &before,
-        &["source_database_id", "owner_sid", "is_cleanly_shutdown", "replica_id"],
+        &[
+            "source_database_id",
+            "owner_sid",
+            "is_cleanly_shutdown",
+            "replica_id",
+            "group_database_id",
+        ],
     );
     seen.fixed(
         &before,

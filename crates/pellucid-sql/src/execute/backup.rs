@@ -369,8 +369,9 @@ impl Session {
         let server = self.shared.server_name().to_owned();
         let mut stats = Stats::new(options.media.stats);
         let command = if job.log.is_some() { "BACKUP LOG" } else { "BACKUP DATABASE" };
+        let text = self.statement_text();
         let mut request =
-            Request::begin(&self.databases.instance, &self.shared, command, &known.name);
+            Request::begin(&self.databases.instance, &self.shared, command, &known.name, &text);
         let sink = &mut self.sink;
         back_up(job, &mut |now| {
             let percent = percent(now.pages, now.all);

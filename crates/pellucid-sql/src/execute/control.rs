@@ -8,6 +8,7 @@ use pellucid_tsql::ast::{
 };
 
 use super::{Done, Flow, Raised};
+use crate::functions::formatted;
 use crate::message::{table, Message};
 use crate::session::{Caught, Session};
 use crate::translate::Variables;
@@ -142,16 +143,19 @@ impl Session {
             Err(raised) if !raised.is_cancelled && !raised.is_told => raised,
             other => return other,
         };
-        // What happened before the last one is told; the last one is caught.
+        // The last one is what CATCH sees. Errors before it are caught with it, remarks are told.
         let Some((message, before)) = raised.messages.split_last() else { return Err(raised) };
         if message.severity <= 10 || message.severity >= 20 {
             return Err(raised);
         }
-        for message in before {
-            self.tell(message.clone(), raised.line.max(1));
+        let (remarks, before): (Vec<_>, Vec<_>) =
+            before.iter().cloned().partition(Message::informs);
+        for message in remarks {
+            self.tell(message, raised.line.max(1));
         }
         self.shared.push_caught(Caught {
             message: message.clone(),
+            before,
             line: raised.line.max(1),
             procedure: raised.procedure.clone(),
         });
@@ -164,7 +168,7 @@ impl Session {
         let Some(throw) = throw else {
             let caught =
                 self.shared.caught().ok_or_else(|| Message::of(table::THROW_OUTSIDE_CATCH, []))?;
-            let raised = Raised::from(caught.message);
+            let raised = Raised::of(caught.before).and(caught.message);
             return Ok(Raised {
                 line: caught.line,
                 procedure: caught.procedure,
@@ -327,65 +331,6 @@ fn clock(text: &str) -> Option<Duration> {
     Some(Duration::from_secs(hours * 3600 + minutes * 60) + Duration::from_secs_f64(seconds))
 }
 
-/// RAISERROR's format: `%d`, `%i`, `%u`, `%o`, `%x`, `%X`, `%s`, with flags, width and precision.
-fn formatted(text: &str, arguments: &[Value]) -> String {
-    const WIDTH_MOST: usize = 2048;
-    let mut out = String::new();
-    let mut arguments = arguments.iter();
-    let mut rest = text;
-    while let Some(at) = rest.find('%') {
-        out.push_str(&rest[..at]);
-        rest = &rest[at + 1..];
-        if let Some(after) = rest.strip_prefix('%') {
-            out.push('%');
-            rest = after;
-            continue;
-        }
-        let flags = rest.len() - rest.trim_start_matches(['-', '+', '0', '#', ' ']).len();
-        let digits =
-            |text: &str| text.len() - text.trim_start_matches(|c: char| c.is_ascii_digit()).len();
-        let width_end = flags + digits(&rest[flags..]);
-        let width = rest[flags..width_end].parse::<usize>().unwrap_or(0).min(WIDTH_MOST);
-        let (precision, mut end) = match rest[width_end..].strip_prefix('.') {
-            Some(after) => {
-                let length = digits(after);
-                (after[..length].parse::<usize>().ok(), width_end + 1 + length)
-            }
-            None => (None, width_end),
-        };
-        end += if rest[end..].starts_with("I64") {
-            3
-        } else {
-            usize::from(rest[end..].starts_with(['l', 'h']))
-        };
-        let Some(kind) = rest[end..].chars().next() else { break };
-        let argument = arguments.next().unwrap_or(&Value::Null);
-        let shown = match (kind, argument) {
-            ('d' | 'i' | 'u', Value::Integer(number)) => number.to_string(),
-            ('o', Value::Integer(number)) => format!("{number:o}"),
-            ('x', Value::Integer(number)) => format!("{number:x}"),
-            ('X', Value::Integer(number)) => format!("{number:X}"),
-            ('s', Value::Text(text)) => match precision {
-                Some(precision) => text.chars().take(precision).collect(),
-                None => text.clone(),
-            },
-            _ => "(null)".to_owned(),
-        };
-        let missing = width.saturating_sub(shown.chars().count());
-        let flags = &rest[..flags];
-        if flags.contains('-') {
-            out.push_str(&shown);
-            out.extend(std::iter::repeat_n(' ', missing));
-        } else {
-            let fill = if flags.contains('0') && kind != 's' { '0' } else { ' ' };
-            out.extend(std::iter::repeat_n(fill, missing));
-            out.push_str(&shown);
-        }
-        rest = &rest[end + kind.len_utf8()..];
-    }
-    out + rest
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -398,16 +343,5 @@ mod tests {
         for wrong in ["", "1", "24:00", "00:60", "00:00:60", "00:00:1e9", "a:b", "0:0:0:0"] {
             assert_eq!(clock(wrong), None, "{wrong}");
         }
-    }
-
-    #[test]
-    fn raiserror_formats_as_printf_does() {
-        let arguments = [Value::Integer(7), Value::Text("abc".to_owned())];
-        assert_eq!(formatted("%d of %s%%", &arguments), "7 of abc%");
-        assert_eq!(formatted("[%5d][%-6s]", &arguments), "[    7][abc   ]");
-        assert_eq!(formatted("%05d %.2s", &arguments), "00007 ab");
-        assert_eq!(formatted("%s %d", &[]), "(null) (null)");
-        assert_eq!(formatted("100%", &[]), "100");
-        assert_eq!(formatted("%I64d", &arguments), "7");
     }
 }

@@ -54,13 +54,22 @@ impl Session {
     fn dbcc(&mut self, command: &Name, arguments: &[DbccArgument], options: &[DbccOption]) -> Done {
         match command.as_str().to_uppercase().as_str() {
             "CHECKDB" => self.check_database(arguments, options),
-            // There are no trace flags, and no caches of the server's own.
+            "TRACEON" => self.trace_on_or_off(arguments, options, true),
+            "TRACEOFF" => self.trace_on_or_off(arguments, options, false),
+            "TRACESTATUS" => self.trace_status(arguments, options),
+            "DBINFO" => self.database_info(arguments, options),
+            // There are no caches of the server's own.
             name => Err(Message::of(table::UNKNOWN_DBCC, [&name]).into()),
         }
     }
 
-    fn check_database(&mut self, arguments: &[DbccArgument], options: &[DbccOption]) -> Done {
-        let known = match arguments.first() {
+    /// The database that an argument of DBCC names.
+    pub(super) fn database_of_dbcc(
+        &self,
+        command: &str,
+        argument: Option<&DbccArgument>,
+    ) -> Done<Known> {
+        Ok(match argument {
             None => self.databases.current()?,
             Some(DbccArgument::Name(name)) => {
                 self.databases.instance.database(name.object.as_str())?
@@ -77,8 +86,14 @@ impl Session {
                     None => return Err(Message::of(table::UNKNOWN_DATABASE, [&number]).into()),
                 }
             }
-            Some(_) => return Err(Message::unsupported("DBCC CHECKDB of a variable").into()),
-        };
+            Some(_) => {
+                return Err(Message::unsupported(format!("DBCC {command} of a variable")).into())
+            }
+        })
+    }
+
+    fn check_database(&mut self, arguments: &[DbccArgument], options: &[DbccOption]) -> Done {
+        let known = self.database_of_dbcc("CHECKDB", arguments.first())?;
         if let Some(other) = arguments.get(1) {
             let no_index = matches!(other, DbccArgument::Name(name) if name.object.as_str().eq_ignore_ascii_case("NOINDEX"));
             if !no_index {
@@ -211,7 +226,7 @@ impl Session {
         Ok(())
     }
 
-    fn end_of_dbcc(&mut self, quiet: bool) {
+    pub(super) fn end_of_dbcc(&mut self, quiet: bool) {
         if !quiet {
             self.inform(Message::of(table::DBCC_ENDS, []));
         }

@@ -133,7 +133,7 @@ impl Session {
         let name: Arc<str> = Arc::from(ready.procedure.name.object.as_str());
         let (mut frame, outputs) = self.bound(&ready.procedure, &name, given)?;
         frame.procedure = Some(name);
-        frame.text = module.definition.clone();
+        frame.text = module.definition.as_str().into();
         let transactions = self.transactions;
         let here = self.databases.current_name();
         if !here.eq_ignore_ascii_case(&known.name) {

@@ -1,7 +1,10 @@
 //! EXECUTE: strings, and the system procedures that there are.
 
 mod configure;
+mod delete_file;
+mod each;
 mod files;
+mod folders;
 mod history;
 mod registry;
 
@@ -187,6 +190,76 @@ impl Session {
             "xp_create_subdir" => {
                 self.xp_create_subdir(&Arguments::new("xp_create_subdir", given, &["directory"])?)
             }
+            "xp_dirtree" => self.xp_dirtree(&Arguments::new(
+                "xp_dirtree",
+                given,
+                &["directory", "depth", "file"],
+            )?),
+            "xp_fileexist" => self.xp_fileexist(given),
+            "xp_fixeddrives" => {
+                self.xp_fixeddrives(&Arguments::new("xp_fixeddrives", given, &["type"])?)
+            }
+            "xp_delete_file" => self.xp_delete_file(&Arguments::new(
+                "xp_delete_file",
+                given,
+                &["filetype", "folderpath", "extension", "cutoffdate", "subfolder"],
+            )?),
+            "xp_cmdshell" => Err(Message::unsupported("xp_cmdshell").into()),
+            "sp_msforeachdb" => {
+                let parameters = &[
+                    "command1",
+                    "replacechar",
+                    "command2",
+                    "command3",
+                    "precommand",
+                    "postcommand",
+                ];
+                return self.sp_ms_foreachdb(&Arguments::new("sp_MSforeachdb", given, parameters)?);
+            }
+            "sp_msforeachtable" => {
+                let parameters = &[
+                    "command1",
+                    "replacechar",
+                    "command2",
+                    "command3",
+                    "whereand",
+                    "precommand",
+                    "postcommand",
+                ];
+                let arguments = Arguments::new("sp_MSforeachtable", given, parameters)?;
+                return self.sp_ms_foreachtable(&arguments);
+            }
+            "sp_renamedb" => {
+                let arguments = Arguments::new("sp_renamedb", given, &["dbname", "newname"])?;
+                return self.sp_renamedb(&arguments);
+            }
+            "sp_attach_db" => {
+                let parameters = &[
+                    "dbname",
+                    "filename1",
+                    "filename2",
+                    "filename3",
+                    "filename4",
+                    "filename5",
+                    "filename6",
+                    "filename7",
+                    "filename8",
+                    "filename9",
+                    "filename10",
+                    "filename11",
+                    "filename12",
+                    "filename13",
+                    "filename14",
+                    "filename15",
+                    "filename16",
+                ];
+                return self.sp_attach_db(&Arguments::new("sp_attach_db", given, parameters)?);
+            }
+            "sp_set_session_context" => self.sp_set_session_context(&Arguments::new(
+                "sp_set_session_context",
+                given,
+                &["key", "value", "read_only"],
+            )?),
             "sp_addumpdevice" => self.sp_addumpdevice(&Arguments::new(
                 "sp_addumpdevice",
                 given,

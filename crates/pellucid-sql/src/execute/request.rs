@@ -18,13 +18,23 @@ pub(super) struct Request<'i> {
 
 impl<'i> Request<'i> {
     /// Writes the row of a statement that begins.
-    pub fn begin(instance: &'i Instance, shared: &Shared, command: &str, database: &str) -> Self {
+    pub fn begin(
+        instance: &'i Instance,
+        shared: &Shared,
+        command: &str,
+        database: &str,
+        statement: &str,
+    ) -> Self {
         let session = shared.session_id();
         // Nobody waits for it: a session that cannot tell goes on.
         let _ = instance.msdb().execute(
             "INSERT OR REPLACE INTO pellucid_request(pid, started, session_id, command, start_time, database_name) \
              VALUES (?1, ?2, ?3, ?4, strftime('%Y-%m-%d %H:%M:%f', 'now'), ?5)",
             (std::process::id(), began(), session, command, database),
+        );
+        let _ = instance.msdb().execute(
+            "INSERT OR REPLACE INTO pellucid_request_text(pid, started, session_id, statement) VALUES (?1, ?2, ?3, ?4)",
+            (std::process::id(), began(), session, statement),
         );
         let now = Instant::now();
         Self { instance, session, begun: now, told: now }
@@ -48,10 +58,12 @@ impl<'i> Request<'i> {
 
 impl Drop for Request<'_> {
     fn drop(&mut self) {
-        let _ = self.instance.msdb().execute(
-            "DELETE FROM pellucid_request WHERE pid = ?1 AND session_id = ?2",
-            (std::process::id(), self.session),
-        );
+        for table in ["pellucid_request", "pellucid_request_text"] {
+            let _ = self.instance.msdb().execute(
+                &format!("DELETE FROM {table} WHERE pid = ?1 AND session_id = ?2"),
+                (std::process::id(), self.session),
+            );
+        }
     }
 }
 

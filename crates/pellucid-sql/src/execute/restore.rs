@@ -320,6 +320,12 @@ impl Session {
         if !options.has(RestoreFlag::NoRecovery) && !options.standby {
             self.keep_names(name, facts.as_ref())?;
         }
+        let pages = match differential {
+            // Those that the set has, as at its backup.
+            true => first_pages(&media, position).unwrap_or(done.pages),
+            false => done.pages,
+        };
+        let done = Restored { pages, ..done };
         self.tell_restored(&known, facts.as_ref(), position, &done, options, took, not_reached);
         if !is_moved && !answers && facts.as_ref().is_some_and(|facts| Path::new(&facts.path) != to)
         {
@@ -425,7 +431,9 @@ impl Session {
         let procedure = self.frame().procedure.clone();
         let server = self.shared.server_name().to_owned();
         let mut stats = Stats::new(options.media.stats);
-        let mut request = Request::begin(&self.databases.instance, &self.shared, command, name);
+        let text = self.statement_text();
+        let mut request =
+            Request::begin(&self.databases.instance, &self.shared, command, name, &text);
         let sink = &mut self.sink;
         restore(job, &mut |done, all| {
             let percent = percent(done, all);
@@ -690,6 +698,12 @@ pub(super) fn check_media_name(media: &Media, options: &Options) -> Done {
         }
         _ => Ok(()),
     }
+}
+
+/// The pages that a set has.
+fn first_pages(media: &Media, position: u32) -> Option<u32> {
+    let sets = media.set(position).ok()?;
+    sets.iter().flatten().next().map(|(_, set)| set.manifest.pages)
 }
 
 /// The header of a set, of whichever file has it.

@@ -18,6 +18,11 @@ pub(super) const SCALARS: &[Scalar] = &[
     scalar("tsql_datename", |a| {
         text_value(part(a)?.name_of(moment_of(value_at(a, 1)?, type_at(a, 2)?)?))
     }),
+    scalar("tsql_datetrunc", |a| {
+        let data_type = type_at(a, 2)?;
+        let cut = part(a)?.truncated(moment_of(value_at(a, 1)?, data_type)?, data_type)?;
+        text_value(cut.to_iso(data_type))
+    }),
     scalar("tsql_datefromparts", |a| {
         let day = Moment::new(int(a, 0)?, int(a, 1)?, int(a, 2)?);
         made(day, SqlType::Date)

@@ -127,11 +127,45 @@ impl DatePart {
         count(to) - count(from)
     }
 
+    /// The moment with what is smaller than the part left off, as DATETRUNC gives it.
+    pub fn truncated(self, moment: Moment, data_type: SqlType) -> Result<Moment> {
+        let is_clock = self.ticks().is_some();
+        let digits = match self {
+            Self::Millisecond => 3,
+            Self::Microsecond => 6,
+            _ => 0,
+        };
+        let fits = match data_type {
+            SqlType::Date => !is_clock,
+            SqlType::Time(has) => is_clock && has >= digits,
+            SqlType::DateTime2(has) => has >= digits,
+            SqlType::DateTime => digits <= 3,
+            _ => digits == 0,
+        };
+        if !fits || matches!(self, Self::Weekday | Self::Nanosecond) {
+            let values: [&dyn std::fmt::Display; 3] =
+                [&self.name(), &"datetrunc", &data_type.name()];
+            return Err(Message::of(table::DATE_PART_REFUSED, values));
+        }
+        let (year, month, _) = moment.ymd();
+        let cut = match (self, self.ticks()) {
+            (_, Some(unit)) => Moment::of_days(moment.days(), moment.ticks - moment.ticks % unit),
+            (Self::Year, _) => Moment::new(year, 1, 1),
+            (Self::Quarter, _) => Moment::new(year, (month - 1) / 3 * 3 + 1, 1),
+            (Self::Month, _) => Moment::new(year, month, 1),
+            (Self::Week, _) => Moment::of_days(moment.days() - moment.weekday(), 0),
+            (Self::IsoWeek, _) => Moment::of_days(moment.days() - (moment.weekday() + 6) % 7, 0),
+            _ => Moment::of_days(moment.days(), 0),
+        };
+        let overflow = || Message::of(table::DATE_OVERFLOW, [&data_type.name()]);
+        cut.and_then(|moment| moment.rounded(data_type)).ok_or_else(overflow)
+    }
+
     /// `count` parts later, as precise as the type is.
     pub fn added(self, moment: Moment, count: i64, data_type: SqlType) -> Result<Moment> {
         let overflow = || Message::of(table::DATE_OVERFLOW, [&data_type.name()]);
         let unsupported =
-            || Message::of(table::DATE_PART_REFUSED, [&self.name(), &data_type.name()]);
+            || Message::of(table::DATE_PART_REFUSED, [&self.name(), &"dateadd", &data_type.name()]);
         let is_clock = self.ticks().is_some() || self == Self::Nanosecond;
         match data_type {
             SqlType::Date if is_clock => return Err(unsupported()),

@@ -10,7 +10,8 @@ pub(super) const SCALARS: &[Scalar] = &[scalar("tsql_hashbytes", hash_bytes)];
 
 /// Functions that are called for each row.
 pub(super) type Random = (&'static str, fn(&[Value]) -> Result<Value>);
-pub(super) const RANDOM: &[Random] = &[("tsql_newid", |_| new_id()), ("tsql_rand", rand)];
+pub(super) const RANDOM: &[Random] =
+    &[("tsql_newid", |_| new_id()), ("tsql_rand", rand), ("tsql_crypt_gen_random", random_bytes)];
 
 /// `tsql_hashbytes(algorithm, bytes)`; an unknown algorithm gives NULL.
 fn hash_bytes(arguments: &[Value]) -> Result<Value> {
@@ -30,6 +31,19 @@ fn random<const N: usize>() -> Result<[u8; N]> {
     let mut bytes = [0; N];
     getrandom::fill(&mut bytes).map_err(|error| Message::of(table::NO_RANDOM_NUMBERS, [&error]))?;
     Ok(bytes)
+}
+
+/// CRYPT_GEN_RANDOM. The seed, which is only added to what the system gives, is left aside.
+fn random_bytes(arguments: &[Value]) -> Result<Value> {
+    const BYTES_MOST: i64 = 8000;
+    let length = match value_at(arguments, 0)? {
+        Value::Null => return Ok(Value::Null),
+        Value::Integer(length) if (1..=BYTES_MOST).contains(length) => *length as usize,
+        _ => return Err(Message::unsupported("CRYPT_GEN_RANDOM of less than 1 or more than 8000")),
+    };
+    let mut bytes = vec![0; length];
+    getrandom::fill(&mut bytes).map_err(|error| Message::of(table::NO_RANDOM_NUMBERS, [&error]))?;
+    Ok(Value::Blob(bytes))
 }
 
 /// A random uniqueidentifier (RFC 9562, version 4).

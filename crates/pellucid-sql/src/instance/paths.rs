@@ -3,6 +3,7 @@
 //! `C:\temp\x` is the file `temp/x` in the folder of drive C; a drive without a folder of its own has one in the
 //! instance directory, `drives/C`. A path without a drive and without a folder lies in the default folder of its kind.
 
+use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
 
 use super::Instance;
@@ -100,6 +101,25 @@ impl Instance {
             |kind: &Folder| registry.eq_ignore_ascii_case(&registry_name(SERVER_KEY, kind.value()));
         let found = kinds.into_iter().find(is_it).map(|kind| self.folder(kind)).transpose()?;
         Ok(found.map(|path| path.display().to_string()))
+    }
+
+    /// The drives that have a folder, by their letters.
+    ///
+    /// # Errors
+    /// SQLite's.
+    pub fn known_drives(&self) -> Result<BTreeMap<char, PathBuf>> {
+        let key = registry_name(DRIVES_KEY, "");
+        let mut drives = BTreeMap::new();
+        for letter in 'A'..='Z' {
+            let own = self.home.join("drives").join(letter.to_string());
+            let set = self.text_setting(&format!("{key}{letter}"))?;
+            let is_made = || pellucid_files::paths::look(&own).is_ok();
+            let is_given = self.drives.iter().any(|(drive, _)| drive.eq_ignore_ascii_case(&letter));
+            if is_given || set.is_some() || is_made() {
+                drives.insert(letter, self.drive(letter)?);
+            }
+        }
+        Ok(drives)
     }
 
     fn drive(&self, letter: char) -> Result<PathBuf> {

@@ -15,9 +15,10 @@ use pellucid_vfs::seal_request::{Credentials, Request};
 use rusqlite::{Connection, OptionalExtension};
 
 use super::objects::Object;
+use super::properties::{ColumnFacts, FileFacts};
 use super::server::DatabaseProperties;
 use super::{declared_type, Frame, Shared};
-use crate::execute::{access, recovery_model};
+use crate::execute::{access, recovery_model, size_kb};
 use crate::instance::files::{self, DatabaseFile, FILES_TABLE};
 use crate::instance::paths::Folder;
 use crate::instance::registry::text;
@@ -395,7 +396,7 @@ impl Databases {
             let folders = [folder(Folder::Data)?, folder(Folder::Log)?, folder(Folder::Backup)?];
             self.shared.set_names(names, certificates, folders);
         }
-        if has("'DATABASEPROPERTYEX") {
+        if has("'DATABASEPROPERTY") {
             let mut properties = Vec::new();
             for known in self.instance.databases()? {
                 let recovery = self.recovery(&known)?;
@@ -411,14 +412,25 @@ impl Databases {
             }
             self.shared.set_properties(properties);
         }
-        if has("'OBJECT") || has("'FILE_") {
-            self.shared.set_objects(self.objects()?, self.file_names()?);
+        let has_columns = has("'COL_");
+        if has("'OBJECT") || has("'FILE_") || has("'FILEPROPERTY") || has_columns {
+            let objects = self.objects()?;
+            if has_columns {
+                self.shared.set_columns(self.columns(&objects)?);
+            }
+            self.shared.set_objects(objects, self.file_facts()?);
+        }
+        if has("'CERTPROPERTY") || has("'CERTENCODED") {
+            self.shared.set_certificate_facts(views::certificate_facts(self)?);
+        }
+        if has("'KEY_ID") {
+            self.shared.set_keys(views::key_ids(self)?);
         }
         Ok(())
     }
 
     /// When the last CHECKDB of a database ended that found nothing; 1900-01-01 if none did, as SQL Server has it.
-    fn good_check(&self, known: &Known) -> Moment {
+    pub fn good_check(&self, known: &Known) -> Moment {
         /// 1970-01-01.
         const DAYS_TO_1970: i64 = 25_567;
         let checks =
@@ -438,9 +450,49 @@ impl Databases {
             .unwrap_or_else(Moment::epoch)
     }
 
-    fn file_names(&self) -> Result<Vec<(i64, String)>> {
-        let files = self.files(&self.current()?)?;
-        Ok(files.into_iter().map(|file| (file.id, file.name)).collect())
+    fn file_facts(&self) -> Result<Vec<FileFacts>> {
+        const PAGE_BYTES: i64 = 8192;
+        let known = self.current()?;
+        let files = self.files(&known)?;
+        let used = match known.is_system() {
+            true => 0,
+            false => {
+                let schema = quoted(&self.attach(&known)?);
+                let pragma = |name: &str| -> rusqlite::Result<i64> {
+                    let sql = format!("PRAGMA {schema}.{name}");
+                    self.connection.query_row(&sql, [], |row| row.get(0))
+                };
+                (pragma("page_count")? - pragma("freelist_count")?) * pragma("page_size")?
+            }
+        };
+        let facts = |file: DatabaseFile| {
+            let is_log = file.kind == files::FileKind::Log;
+            let bytes = if is_log { size_kb(&known, &file) * 1024 } else { used };
+            FileFacts {
+                id: file.id,
+                is_log,
+                is_read_only: known.is_read_only,
+                used_pages: bytes.div_euclid(PAGE_BYTES) + i64::from(bytes % PAGE_BYTES > 0),
+                name: file.name,
+            }
+        };
+        Ok(files.into_iter().map(facts).collect())
+    }
+
+    fn columns(&self, objects: &[Object]) -> Result<Vec<ColumnFacts>> {
+        let mut columns = Vec::new();
+        for object in objects.iter().filter(|object| !object.sqlite.is_empty()) {
+            let found = self.table_of(&object.attached, &object.sqlite, object.kind == "V")?;
+            for (at, column) in (1..).zip(found.columns) {
+                columns.push(ColumnFacts {
+                    object: object.id,
+                    number: at,
+                    name: column.name,
+                    data_type: column.data_type,
+                });
+            }
+        }
+        Ok(columns)
     }
 
     /// Tables and views of the databases that are attached, and of the current one.
@@ -459,17 +511,26 @@ impl Databases {
                 self.objects_of(&known.name, &format!("d{}", known.id), &mut objects)?;
             }
             for module in self.instance.modules(&known)? {
-                let object = Object::new(&known.name, &module.name, "P");
-                objects.push(Object { definition: Some(module.definition), ..object });
+                let object = Object::new(&known.name, "", &module.name, "P");
+                // It has no columns.
+                let sqlite = String::new();
+                objects.push(Object { definition: Some(module.definition), sqlite, ..object });
             }
         }
         self.objects_of("tempdb", "temp", &mut objects)?;
+        objects
+            .extend(views::msdb_tables().map(|name| Object::of_server("msdb", "dbo", name, "U")));
+        for database in [current.name.as_str(), "master"] {
+            let of_server = |name| Object::of_server(database, "sys", name, "V");
+            objects.extend(views::sys_views().map(of_server));
+        }
         Ok(objects)
     }
 
     fn objects_of(&self, database: &str, schema: &str, objects: &mut Vec<Object>) -> Result<()> {
         for (name, is_view) in self.tables_and_views(schema)? {
-            objects.push(Object::new(database, &name, if is_view { "V" } else { "U" }));
+            let kind = if is_view { "V" } else { "U" };
+            objects.push(Object::new(database, schema, &name, kind));
         }
         Ok(())
     }

@@ -1,6 +1,8 @@
 //! What belongs to one batch, or to one string that `sp_executesql` executes: variables, and where it is.
 
 use std::collections::HashMap;
+use std::ops::Range;
+use std::rc::Rc;
 use std::sync::Arc;
 
 use super::cursor::{CursorHandle, CursorStatus};
@@ -9,7 +11,7 @@ use crate::values::convert::Value;
 use crate::values::types::SqlType;
 
 /// Variables and place of a batch.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(crate) struct Frame {
     /// By name in lower case, without the `@`.
     scalars: HashMap<String, (SqlType, Value)>,
@@ -18,10 +20,12 @@ pub(crate) struct Frame {
     pub cursors: HashMap<String, CursorHandle>,
     /// Variables of the type CURSOR, with what they hold.
     pub cursor_variables: HashMap<String, Option<CursorHandle>>,
-    /// The text that is executed.
-    pub text: String,
+    /// What is executed: the batch, or the string.
+    pub text: Rc<str>,
     /// The line of the statement at hand.
     pub line: u32,
+    /// Its bytes within the text.
+    pub span: Range<usize>,
     /// The procedure that is executed.
     pub procedure: Option<Arc<str>>,
 }
@@ -33,7 +37,20 @@ pub(crate) struct TableVariable {
     pub table: Table,
 }
 
+/// Without the text, which may have passwords in it.
+impl std::fmt::Debug for Frame {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Frame").field("line", &self.line).finish_non_exhaustive()
+    }
+}
+
 impl Frame {
+    /// The text of the statement at hand, with `***` for secrets.
+    pub fn statement(&self) -> String {
+        pellucid_tsql::secret::redact(self.text.get(self.span.clone()).unwrap_or_default())
+            .into_owned()
+    }
+
     /// Declares a variable; whether there was none of that name.
     pub fn declare(&mut self, name: &str, data_type: SqlType, value: Value) -> bool {
         let name = name.to_lowercase();

@@ -15,11 +15,15 @@ pub(crate) struct Object {
     pub kind: &'static str,
     /// The text that made it, of a procedure.
     pub definition: Option<String>,
+    /// What SQLite calls its database.
+    pub attached: String,
+    /// What SQLite calls it; nothing for a view of the server's.
+    pub sqlite: String,
 }
 
 impl Object {
     /// Of the name it has in SQLite.
-    pub fn new(database: &str, sqlite: &str, kind: &'static str) -> Self {
+    pub fn new(database: &str, attached: &str, sqlite: &str, kind: &'static str) -> Self {
         let (schema, name) = split(sqlite);
         Self {
             id: object_id(database, sqlite),
@@ -27,6 +31,22 @@ impl Object {
             schema: schema.to_owned(),
             name: name.to_owned(),
             kind,
+            attached: attached.to_owned(),
+            sqlite: sqlite.to_owned(),
+            definition: None,
+        }
+    }
+
+    /// A table or view that the server has itself.
+    pub fn of_server(database: &str, schema: &str, name: &str, kind: &'static str) -> Self {
+        Self {
+            id: object_id("server", &format!("{schema}.{name}")),
+            database: database.to_owned(),
+            schema: schema.to_owned(),
+            name: name.to_owned(),
+            kind,
+            attached: String::new(),
+            sqlite: String::new(),
             definition: None,
         }
     }
@@ -115,8 +135,9 @@ mod tests {
         assert_eq!(of("[a.x].[b]]c]"), Some("a.x|b]c".to_owned()));
         assert_eq!(of("tempdb..#t"), Some("tempdb||#t".to_owned()));
         assert_eq!(of("[a"), None);
+        let kind_of = |name: &str| if name == "t" { "V" } else { "U" };
         let objects =
-            [Object::new("sales", "Warehouse.Items", "U"), Object::new("sales", "t", "V")];
+            ["Warehouse.Items", "t"].map(|name| Object::new("sales", "d5", name, kind_of(name)));
         assert_eq!(find(&objects, "sales", "Warehouse.Items", "U"), Some(objects[0].id));
         assert_eq!(find(&objects, "sales", "T", ""), Some(objects[1].id));
         assert_eq!(find(&objects, "sales", "t", "U"), None);

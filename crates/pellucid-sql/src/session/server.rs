@@ -1,9 +1,14 @@
 //! What functions of SQLite ask the session for: the clock, names, counters, the error that CATCH has caught.
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::{Duration, Instant};
 
 use super::cursor::CursorStatus;
 use super::objects::Object;
+use super::properties::{
+    bytes_most, connection_property, type_id, type_name, CertificateFacts, ColumnFacts, FileFacts,
+};
 use crate::functions::Server;
 use crate::message::{Message, Result};
 use crate::values::convert::Value;
@@ -13,10 +18,21 @@ use crate::values::types::SqlType;
 /// The version of SQL Server whose statements are spoken; its build is nobody's.
 const VERSION: (i64, &str) = (16, "16.0.0.0");
 
+/// Microseconds of one tick of SQL Server's.
+const TICK_MICROSECONDS: i64 = 31_250;
+
+/// The processor time of this process, in ticks.
+fn busy_ticks() -> i64 {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
+    (time.tv_sec * 1_000_000 + time.tv_nsec / 1000) / TICK_MICROSECONDS
+}
+
 /// An error within a CATCH block.
 #[derive(Debug, Clone)]
 pub(crate) struct Caught {
     pub message: Message,
+    /// The errors before it of the same statement: `ERROR_NUMBER()` does not know them, THROW raises them again.
+    pub before: Vec<Message>,
     pub line: u32,
     pub procedure: Option<Arc<str>>,
 }
@@ -28,6 +44,7 @@ pub(crate) struct Shared {
     application: String,
     workstation: Option<String>,
     session_id: i64,
+    begun: (Moment, Instant),
     state: Mutex<State>,
 }
 
@@ -49,8 +66,14 @@ struct State {
     database: (i64, String),
     databases: Vec<(i64, String)>,
     objects: Vec<Object>,
-    files: Vec<(i64, String)>,
+    columns: Vec<ColumnFacts>,
+    files: Vec<FileFacts>,
     certificates: Vec<String>,
+    certificate_facts: Vec<CertificateFacts>,
+    keys: Vec<(String, i64)>,
+    context: BTreeMap<String, (Value, bool)>,
+    /// Each with whether it was set for the whole server.
+    trace_flags: BTreeMap<i64, bool>,
     folders: [String; 3],
     properties: Vec<DatabaseProperties>,
     row_count: i64,
@@ -80,12 +103,18 @@ impl Shared {
             workstation,
             // As SQL Server's, a smallint above those of its own sessions.
             session_id: 51 + i64::from(std::process::id() % 32_000),
+            begun: (now(), Instant::now()),
             state: Mutex::new(State {
                 database: (1, "master".to_owned()),
                 databases: Vec::new(),
                 objects: Vec::new(),
+                columns: Vec::new(),
                 files: Vec::new(),
                 certificates: Vec::new(),
+                certificate_facts: Vec::new(),
+                keys: Vec::new(),
+                context: BTreeMap::new(),
+                trace_flags: BTreeMap::new(),
                 folders: Default::default(),
                 properties: Vec::new(),
                 row_count: 0,
@@ -117,6 +146,26 @@ impl Shared {
     /// The number of the session: `@@SPID`.
     pub fn session_id(&self) -> i64 {
         self.session_id
+    }
+
+    /// What `APP_NAME()` gives.
+    pub fn application(&self) -> &str {
+        &self.application
+    }
+
+    /// When the session began, UTC.
+    pub fn begun(&self) -> Moment {
+        self.begun.0
+    }
+
+    /// How long ago that is.
+    pub fn age(&self) -> Duration {
+        self.begun.1.elapsed()
+    }
+
+    /// `@@TRANCOUNT`
+    pub fn transactions(&self) -> u32 {
+        self.state().transactions
     }
 
     /// A panic while it was held has left it whole: every change is one assignment.
@@ -216,10 +265,50 @@ impl Shared {
     }
 
     /// Sets the objects and files that OBJECT_ID, FILE_NAME and their like find.
-    pub fn set_objects(&self, objects: Vec<Object>, files: Vec<(i64, String)>) {
+    pub fn set_objects(&self, objects: Vec<Object>, files: Vec<FileFacts>) {
         let mut state = self.state();
         state.objects = objects;
         state.files = files;
+    }
+
+    /// Sets the columns that COL_LENGTH and COL_NAME find.
+    pub fn set_columns(&self, columns: Vec<ColumnFacts>) {
+        self.state().columns = columns;
+    }
+
+    /// Sets what CERTPROPERTY and CERTENCODED give.
+    pub fn set_certificate_facts(&self, certificates: Vec<CertificateFacts>) {
+        self.state().certificate_facts = certificates;
+    }
+
+    /// Sets the keys that KEY_ID finds.
+    pub fn set_keys(&self, keys: Vec<(String, i64)>) {
+        self.state().keys = keys;
+    }
+
+    /// Sets a trace flag, which changes nothing.
+    pub fn set_trace_flag(&self, flag: i64, is_global: bool, on: bool) {
+        let mut state = self.state();
+        match on {
+            true => state.trace_flags.insert(flag, is_global),
+            false => state.trace_flags.remove(&flag),
+        };
+    }
+
+    /// The trace flags that are on, each with whether it is so for the whole server.
+    pub fn trace_flags(&self) -> Vec<(i64, bool)> {
+        self.state().trace_flags.iter().map(|(flag, is_global)| (*flag, *is_global)).collect()
+    }
+
+    /// Sets what SESSION_CONTEXT gives for a key; whether that was allowed.
+    pub fn set_context(&self, key: &str, value: Value, is_read_only: bool) -> bool {
+        let mut state = self.state();
+        let key = key.to_lowercase();
+        if state.context.get(&key).is_some_and(|(_, is_read_only)| *is_read_only) {
+            return false;
+        }
+        state.context.insert(key, (value, is_read_only));
+        true
     }
 
     /// The error of the innermost CATCH block: `ERROR_NUMBER()` and its like.
@@ -254,8 +343,9 @@ impl Shared {
             "engineedition" => Value::Integer(3),
             "servername" | "machinename" | "computernamephysicalnetbios" => text(&self.server_name),
             "processid" => Value::Integer(std::process::id().into()),
-            "instancedefaultdatapath" => text(&state.folders[0]),
-            "instancedefaultlogpath" => text(&state.folders[1]),
+            // As SQL Server has them: a name is put behind these two, and after a separator behind the third.
+            "instancedefaultdatapath" => text(&with_separator(&state.folders[0])),
+            "instancedefaultlogpath" => text(&with_separator(&state.folders[1])),
             "instancedefaultbackuppath" => text(&state.folders[2]),
             "collation" => text("SQL_Latin1_General_CP1_CI_AS"),
             "isclustered"
@@ -315,6 +405,14 @@ fn now() -> Moment {
     let now = time::OffsetDateTime::now_utc();
     let now = time::PrimitiveDateTime::new(now.date(), now.time());
     Moment::of_time(now).unwrap_or_else(Moment::epoch)
+}
+
+/// A folder with the separator behind it.
+fn with_separator(folder: &str) -> String {
+    match folder.is_empty() || folder.ends_with('/') {
+        true => folder.to_owned(),
+        false => format!("{folder}/"),
+    }
 }
 
 fn text(value: &str) -> Value {
@@ -380,7 +478,60 @@ impl Server for Shared {
                 number(found.map(|name| super::object_id("certificate", name)))
             }
             "ASYMKEY_ID" | "KEY_GUID" => Value::Null,
-            "KEY_ID" => Value::Null,
+            "KEY_ID" => number(
+                state
+                    .keys
+                    .iter()
+                    .find(|(other, _)| other.eq_ignore_ascii_case(argument(0).trim_end()))
+                    .map(|(_, id)| *id),
+            ),
+            "CERTPROPERTY" => state
+                .certificate_facts
+                .iter()
+                .find(|one| Some(one.id) == integer(0))
+                .map_or(Value::Null, |one| one.get(argument(1))),
+            "CERTENCODED" => state
+                .certificate_facts
+                .iter()
+                .find(|one| Some(one.id) == integer(0))
+                .map_or(Value::Null, |one| Value::Blob(one.der.clone())),
+            "CONNECTIONPROPERTY" => connection_property(argument(0)),
+            "DATABASEPROPERTY" => match state
+                .properties
+                .iter()
+                .find(|one| one.name.eq_ignore_ascii_case(argument(0).trim_end()))
+            {
+                Some(one) => one.get_old(argument(1))?,
+                None => Value::Null,
+            },
+            "FILEPROPERTY" => state
+                .files
+                .iter()
+                .find(|file| file.name.eq_ignore_ascii_case(argument(0).trim_end()))
+                .map_or(Value::Null, |file| file.get(argument(1))),
+            "COL_LENGTH" => {
+                let object =
+                    super::objects::find(&state.objects, &state.database.1, argument(0), "");
+                let found = state.columns.iter().find(|column| {
+                    Some(column.object) == object
+                        && column.name.eq_ignore_ascii_case(argument(1).trim_end())
+                });
+                number(found.map(|column| bytes_most(column.data_type)))
+            }
+            "COL_NAME" => {
+                let found = state.columns.iter().find(|column| {
+                    Some(column.object) == integer(0) && Some(column.number) == integer(1)
+                });
+                name(found.map(|column| column.name.clone()))
+            }
+            "TYPE_NAME" => name(type_name(integer(0)).map(str::to_owned)),
+            "TYPE_ID" => number(type_id(argument(0))),
+            "SESSION_CONTEXT" => state
+                .context
+                .get(&argument(0).to_lowercase())
+                .map_or(Value::Null, |(value, _)| value.clone()),
+            // SET CONTEXT_INFO is refused, so that there is none.
+            "CONTEXT_INFO" => Value::Null,
             "ERROR_NUMBER" => number(caught.map(|caught| caught.message.number.into())),
             "ERROR_MESSAGE" => name(caught.map(|caught| caught.message.text.clone())),
             "ERROR_SEVERITY" => number(caught.map(|caught| caught.message.severity.into())),
@@ -393,15 +544,15 @@ impl Server for Shared {
                 state
                     .files
                     .iter()
-                    .find(|(_, other)| other.eq_ignore_ascii_case(argument(0)))
-                    .map(|(id, _)| *id),
+                    .find(|file| file.name.eq_ignore_ascii_case(argument(0)))
+                    .map(|file| file.id),
             ),
             "FILE_NAME" => name(
                 state
                     .files
                     .iter()
-                    .find(|(id, _)| Some(*id) == integer(0))
-                    .map(|(_, name)| name.clone()),
+                    .find(|file| Some(file.id) == integer(0))
+                    .map(|file| file.name.clone()),
             ),
             "OBJECT_ID" => number(super::objects::find(
                 &state.objects,
@@ -430,22 +581,15 @@ impl Server for Shared {
                     .find(|object| Some(object.id) == integer(0))
                     .map(|object| object.schema.clone()),
             ),
-            "COL_LENGTH"
-            | "COL_NAME"
-            | "COLUMNPROPERTY"
+            "COLUMNPROPERTY"
             | "INDEXPROPERTY"
             | "INDEX_COL"
             | "STATS_DATE"
             | "OBJECTPROPERTY"
             | "OBJECTPROPERTYEX"
             | "IDENT_CURRENT"
-            | "CONNECTIONPROPERTY"
-            | "CERTPROPERTY"
-            | "FILEPROPERTY"
             | "FULLTEXTSERVICEPROPERTY"
             | "SESSIONPROPERTY"
-            | "TYPE_ID"
-            | "TYPE_NAME"
             | "HOST_ID" => return Err(Message::unsupported(function)),
             "SCHEMA_ID" => match arguments.first() {
                 None => Value::Integer(1),
@@ -492,6 +636,13 @@ impl Server for Shared {
                 Value::Integer(found.map_or(-3, |cursor| cursor.status))
             }
             "@@MAX_PRECISION" => Value::Integer(38),
+            "@@MAX_CONNECTIONS" => Value::Integer(32_767),
+            // The server is this process: one session, and no network.
+            "@@CONNECTIONS" => Value::Integer(1),
+            "@@PACK_RECEIVED" | "@@PACK_SENT" | "@@PACKET_ERRORS" => Value::Integer(0),
+            "@@REMSERVER" => Value::Null,
+            "@@TIMETICKS" => Value::Integer(TICK_MICROSECONDS),
+            "@@CPU_BUSY" => Value::Integer(busy_ticks()),
             "@@TEXTSIZE" => Value::Integer(2_147_483_647),
             // What SQL Server counts and nobody counts here.
             other => return Err(Message::unsupported(other)),

@@ -24,12 +24,8 @@ impl Work<'_> {
         text: &mut String,
     ) -> Result<()> {
         let word = if keep { "LEFT JOIN" } else { "JOIN" };
-        if let Some((call, alias)) = super::from::log_stats(right) {
-            let mut added = Level::default();
-            let view = View::inner(&outer, level, Clause::Other);
-            let (rows, is_of) = self.log_stats_applied(call, alias, &mut added, view)?;
-            text.push_str(&format!(" {word} {rows} ON {is_of}"));
-            return added.tables.into_iter().try_for_each(|table| add(level, table));
+        if let Some(call) = super::table_function::called(right) {
+            return self.server_table_applied(call, word, level, outer, text);
         }
         // Tables of the right side are known apart from those of the left until both are joined.
         let mut added = Level::default();

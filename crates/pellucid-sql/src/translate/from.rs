@@ -101,6 +101,7 @@ impl Work<'_> {
                     add(level, derived(called, &t, &common.columns, &[])?)?;
                     return Ok(text);
                 }
+                super::table_function::refuse_without_arguments(name)?;
                 let table = self.catalog.table(name)?.ok_or_else(|| {
                     Message::of(table::UNKNOWN_OBJECT, [&super::scope::object_text(name)])
                 })?;
@@ -141,7 +142,12 @@ impl Work<'_> {
         }
     }
 
-    fn stored(&mut self, table: Table, called: ObjectName, level: &mut Level) -> Result<String> {
+    pub(super) fn stored(
+        &mut self,
+        table: Table,
+        called: ObjectName,
+        level: &mut Level,
+    ) -> Result<String> {
         let t = self.alias();
         let text = format!("{} AS {t}", table.sqlite);
         let columns = table
@@ -219,8 +225,8 @@ impl Work<'_> {
         outer: View<'_>,
     ) -> Result<String> {
         let name = super::scope::object_text(&call.name);
-        if is_log_stats(call) {
-            return self.log_stats(call, alias, level, outer);
+        if let Some(rows) = self.server_table(call, alias, level, outer)? {
+            return Ok(rows);
         }
         if !call.name.is_bare() || !same(&name, "STRING_SPLIT") {
             return Err(match call.name.is_bare() {
@@ -256,72 +262,6 @@ impl Work<'_> {
             vec![ScopeColumn { name: value, value: typed(format!("{t}.value"), data_type) }];
         add(level, ScopeTable { name: called.into(), columns, computed: false, row: None })?;
         Ok(format!("json_each(tsql_split({}, {})) AS {t}", text.sql, separator.sql))
-    }
-}
-
-/// `sys.dm_db_log_stats(..)`
-pub(super) fn log_stats(table: &TablePrimary) -> Option<(&FunctionCall, Option<&TableAlias>)> {
-    match table {
-        TablePrimary::Function { call, alias } if is_log_stats(call) => {
-            Some((call, alias.as_ref()))
-        }
-        _ => None,
-    }
-}
-
-fn is_log_stats(call: &FunctionCall) -> bool {
-    same(&super::scope::object_text(&call.name), "sys.dm_db_log_stats")
-}
-
-impl Work<'_> {
-    /// The row of the view of that name that is of a database.
-    fn log_stats(
-        &mut self,
-        call: &FunctionCall,
-        alias: Option<&TableAlias>,
-        level: &mut Level,
-        outer: View<'_>,
-    ) -> Result<String> {
-        let (rows, called, database) = self.log_stats_of(call, alias, outer)?;
-        let sqlite = format!("(SELECT * FROM {} WHERE database_id = {database})", rows.sqlite);
-        self.stored(Table { sqlite, row: None, ..rows }, called, level)
-    }
-
-    /// Its rows, and the condition that they are of a database that the left side names.
-    pub(super) fn log_stats_applied(
-        &mut self,
-        call: &FunctionCall,
-        alias: Option<&TableAlias>,
-        level: &mut Level,
-        outer: View<'_>,
-    ) -> Result<(String, String)> {
-        let (rows, called, database) = self.log_stats_of(call, alias, outer)?;
-        let text = self.stored(Table { row: None, ..rows }, called, level)?;
-        let t = text.rsplit(' ').next().unwrap_or_default();
-        let is_of = format!("{t}.database_id = {database}");
-        Ok((text, is_of))
-    }
-
-    fn log_stats_of(
-        &mut self,
-        call: &FunctionCall,
-        alias: Option<&TableAlias>,
-        outer: View<'_>,
-    ) -> Result<(Table, ObjectName, String)> {
-        let FunctionArguments::Values(values) = &call.arguments else {
-            return Err(Message::of(table::INCORRECT_SYNTAX, [&"*"]));
-        };
-        super::function::counted("dm_db_log_stats", values.len(), 1, 1)?;
-        let database = self.expression(&values[0], outer)?;
-        let rows = self.catalog.table(&call.name)?.ok_or_else(|| {
-            Message::of(table::UNKNOWN_OBJECT, [&super::scope::object_text(&call.name)])
-        })?;
-        let called = match alias {
-            Some(alias) => alias.name.clone().into(),
-            None => call.name.object.clone().into(),
-        };
-        // NULL is this database.
-        Ok((rows, called, format!("coalesce({}, tsql_server('DB_ID'))", database.sql)))
     }
 }
 

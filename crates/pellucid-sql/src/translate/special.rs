@@ -25,9 +25,10 @@ impl Work<'_> {
         let (least, most) = match name {
             "COALESCE" => (1, usize::MAX),
             "CHOOSE" => (2, usize::MAX),
-            "CONCAT" => (2, 254),
+            "CONCAT" | "GREATEST" | "LEAST" => (if name == "CONCAT" { 2 } else { 1 }, 254),
+            "FORMATMESSAGE" => (1, 21),
             "ISNULL" | "NULLIF" | "REPLICATE" | "PATINDEX" => (2, 2),
-            "DATEPART" | "DATENAME" => (2, 2),
+            "DATEPART" | "DATENAME" | "DATETRUNC" => (2, 2),
             "DATEADD" | "DATEDIFF" | "DATEDIFF_BIG" | "SUBSTRING" | "REPLACE" => (3, 3),
             "CHARINDEX" | "FORMAT" => (2, 3),
             "STUFF" => (4, 4),
@@ -35,7 +36,9 @@ impl Work<'_> {
             _ => return Ok(None),
         };
         counted(name, count, least, most)?;
-        if let "DATEPART" | "DATENAME" | "DATEADD" | "DATEDIFF" | "DATEDIFF_BIG" = name {
+        if let "DATEPART" | "DATENAME" | "DATETRUNC" | "DATEADD" | "DATEDIFF" | "DATEDIFF_BIG" =
+            name
+        {
             return self.of_date(name, arguments, view).map(Some);
         }
         let values: Vec<Typed> =
@@ -46,6 +49,8 @@ impl Work<'_> {
             "NULLIF" => self.null_if(values),
             "CHOOSE" => self.choose(values),
             "CONCAT" => self.concat(values),
+            "GREATEST" | "LEAST" => self.extreme(name, values),
+            "FORMATMESSAGE" => self.format_message(values),
             "YEAR" | "MONTH" | "DAY" => {
                 let part = DatePart::named(name).unwrap_or(DatePart::Day);
                 self.date_part(part, values, "tsql_datepart", SqlType::Int)
@@ -106,6 +111,45 @@ impl Work<'_> {
         let numbers: Vec<String> = (1..=values.len()).map(|at| at.to_string()).collect();
         values.push(typed("NULL", SqlType::Null));
         self.chosen(&format!(" {}", index.sql), &numbers, values)
+    }
+
+    /// Of the type that all become; NULLs are left aside.
+    fn extreme(&mut self, name: &str, values: Vec<Typed>) -> Result<Typed> {
+        let data_type = self.common_type(&values)?;
+        if let Family::Guid | Family::Xml | Family::Variant = data_type.family() {
+            return Err(Message::unsupported(format!("{name} of {}", data_type.name())));
+        }
+        let sensitive = values.iter().any(|value| value.sensitive);
+        let folds = data_type.family() == Family::Text && !sensitive;
+        let list: Vec<String> =
+            values.into_iter().map(|value| self.converted(value, data_type).sql).collect();
+        let within = name.to_lowercase();
+        let sql = format!("tsql_{within}({}, {})", u8::from(folds), list.join(", "));
+        Ok(Typed { sql, data_type, sensitive, constant: None })
+    }
+
+    /// A text with places, as RAISERROR's. Messages by their numbers are those of `sys.messages`, which is not here.
+    fn format_message(&mut self, values: Vec<Typed>) -> Result<Typed> {
+        let mut list = Vec::new();
+        for (at, value) in values.into_iter().enumerate() {
+            let fits = match value.data_type {
+                SqlType::Bit => false,
+                other => match other.family() {
+                    Family::Text | Family::Null => true,
+                    Family::Integer => at > 0,
+                    _ => false,
+                },
+            };
+            if !fits {
+                let what = match at {
+                    0 => "FORMATMESSAGE of a message's number".to_owned(),
+                    _ => format!("FORMATMESSAGE with {}", value.data_type.name()),
+                };
+                return Err(Message::unsupported(what));
+            }
+            list.push(value.sql);
+        }
+        Ok(typed(format!("tsql_formatmessage({})", list.join(", ")), SqlType::nvarchar(2048)))
     }
 
     /// NULL counts as ''.
@@ -225,6 +269,13 @@ impl Work<'_> {
         match name {
             "DATEPART" => self.date_part(part, values, "tsql_datepart", SqlType::Int),
             "DATENAME" => self.date_part(part, values, "tsql_datename", SqlType::nvarchar(30)),
+            "DATETRUNC" => {
+                let data_type = match values.first().map(|value| value.data_type) {
+                    Some(data_type) if data_type.family() == Family::Moment => data_type,
+                    _ => SqlType::DateTime2(7),
+                };
+                self.date_part(part, values, "tsql_datetrunc", data_type)
+            }
             "DATEADD" => self.date_add(part, values),
             "DATEDIFF" => self.date_part(part, values, "tsql_datediff", SqlType::Int),
             _ => self.date_part(part, values, "tsql_datediff_big", SqlType::BigInt),

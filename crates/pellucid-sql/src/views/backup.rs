@@ -256,6 +256,8 @@ fn as_kept(value: Value, data_type: SqlType) -> Value {
         (SqlType::VarBinary(_), Value::Text(digits)) => {
             from_hex(&digits).map_or(Value::Null, Value::Blob)
         }
+        // A set without NAME or DESCRIPTION has none, and neither has a mark.
+        (SqlType::NVarChar(_), Value::Text(empty)) if empty.is_empty() => Value::Null,
         (SqlType::UniqueIdentifier, Value::Text(digits)) => {
             guid(&digits).map_or(Value::Null, Value::Text)
         }

@@ -5,7 +5,7 @@ use rusqlite::OptionalExtension;
 use super::{flag, text, Column, Row};
 use crate::instance::{Known, Module, MASTER, SETTINGS, TEMPDB};
 use crate::message::Result;
-use crate::session::{declared_type, object_id, split, Databases};
+use crate::session::{bytes_most, declared_type, object_id, split, Databases};
 use crate::translate::quoted;
 use crate::values::convert::Value;
 use crate::values::types::{Length, SqlType};
@@ -326,28 +326,6 @@ fn columns_of(databases: &Databases, schema: &str, table: &str) -> Result<Vec<Fo
     Ok(rows.collect::<rusqlite::Result<_>>()?)
 }
 
-/// Bytes of a type, -1 for those without a limit.
-fn bytes(data_type: SqlType) -> i64 {
-    let each = if data_type.is_national() { 2 } else { 1 };
-    match (data_type.length(), data_type) {
-        (Some(Length::Of(length)), _) => i64::from(length) * each,
-        (Some(Length::Max), _) => -1,
-        (None, SqlType::Bit | SqlType::TinyInt) => 1,
-        (None, SqlType::SmallInt) => 2,
-        (None, SqlType::Int | SqlType::Real | SqlType::SmallMoney | SqlType::SmallDateTime) => 4,
-        (None, SqlType::Date) => 3,
-        (None, SqlType::UniqueIdentifier) => 16,
-        (None, SqlType::Numeric { precision, .. }) => match precision {
-            0..=9 => 5,
-            10..=19 => 9,
-            20..=28 => 13,
-            _ => 17,
-        },
-        (None, SqlType::Xml | SqlType::Variant) => -1,
-        _ => 8,
-    }
-}
-
 pub(super) fn columns(databases: &Databases) -> Result<Vec<Row>> {
     let Some((known, schema, all)) = found(databases)? else { return Ok(Vec::new()) };
     let mut rows = Vec::new();
@@ -359,7 +337,7 @@ pub(super) fn columns(databases: &Databases) -> Result<Vec<Row>> {
                 Value::Integer(object_id(&known.name, sqlite)),
                 text(column.name),
                 Value::Integer(column.number),
-                Value::Integer(bytes(data_type)),
+                Value::Integer(bytes_most(data_type)),
                 Value::Integer(precision.into()),
                 Value::Integer(scale.into()),
                 flag(column.is_nullable),

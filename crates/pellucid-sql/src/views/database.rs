@@ -13,7 +13,7 @@ use crate::values::types::{Length, SqlType};
 const DESC: SqlType = SqlType::nvarchar(60);
 
 /// Source: Microsoft's "sys.databases".
-pub(super) const DATABASES: [Column; 32] = [
+pub(super) const DATABASES: [Column; 33] = [
     ("name", SqlType::SYSNAME),
     ("database_id", SqlType::Int),
     ("source_database_id", SqlType::Int),
@@ -45,6 +45,7 @@ pub(super) const DATABASES: [Column; 32] = [
     ("log_reuse_wait_desc", DESC),
     ("is_encrypted", SqlType::Bit),
     ("replica_id", SqlType::UniqueIdentifier),
+    ("group_database_id", SqlType::UniqueIdentifier),
     ("physical_database_name", SqlType::SYSNAME),
 ];
 
@@ -131,6 +132,7 @@ pub(super) fn databases(databases: &Databases) -> Result<Vec<Row>> {
             Value::Integer(wait),
             text(waits_for),
             flag(state.is_some_and(|state| state.is_on)),
+            Value::Null,
             Value::Null,
             text(&known.name),
         ]);

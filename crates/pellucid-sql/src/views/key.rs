@@ -10,8 +10,9 @@ use super::{optional, text, time, Column, Row};
 use crate::execute::state_of_process;
 use crate::instance::{Known, PendingKey};
 use crate::message::Result;
-use crate::session::{object_id, Databases};
+use crate::session::{object_id, CertificateFacts, Databases};
 use crate::values::convert::{from_hex, Value};
+use crate::values::moment::Moment;
 use crate::values::types::{Length, SqlType};
 
 const DESC: SqlType = SqlType::nvarchar(60);
@@ -132,6 +133,40 @@ pub(super) fn certificates(databases: &Databases) -> Result<Vec<Row>> {
     };
     let found = keyring.find_certificates()?.whole;
     found.iter().filter(|stored| stored.place().is_none()).map(row).collect()
+}
+
+/// What CERTPROPERTY and CERTENCODED give of each certificate: public parts alone.
+pub(crate) fn certificate_facts(databases: &Databases) -> Result<Vec<CertificateFacts>> {
+    let found = databases.instance.keyring()?.find_certificates()?.whole;
+    let facts = |stored: &pellucid_keyring::Stored| -> Result<CertificateFacts> {
+        let public: &PublicCertificate = stored.public();
+        let (issuer, serial) = public.issuer_and_serial()?;
+        let (from, to) = public.validity();
+        let moment = |seconds: i64| match time(u64::try_from(seconds).unwrap_or(0)) {
+            Value::Text(text) => Moment::parse(&text, 0)
+                .map_or(Value::Null, |at| Value::Text(at.to_iso(SqlType::DateTime))),
+            other => other,
+        };
+        Ok(CertificateFacts {
+            id: object_id("certificate", public.name()),
+            subject: public.subject().to_owned(),
+            issuer,
+            serial: pellucid::hash::hex(&serial),
+            start: moment(from),
+            expiry: moment(to),
+            der: public.der().to_vec(),
+        })
+    };
+    found.iter().filter(|stored| stored.place().is_none()).map(facts).collect()
+}
+
+/// The keys that KEY_ID finds: those of the view.
+pub(crate) fn key_ids(databases: &Databases) -> Result<Vec<(String, i64)>> {
+    let id = |row: Row| match row.as_slice() {
+        [Value::Text(name), _, Value::Integer(id), ..] => Some((name.clone(), *id)),
+        _ => None,
+    };
+    Ok(symmetric_keys(databases)?.into_iter().filter_map(id).collect())
 }
 
 pub(super) fn asymmetric_keys(databases: &Databases) -> Result<Vec<Row>> {

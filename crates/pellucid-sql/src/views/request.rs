@@ -1,67 +1,137 @@
 //! sys.dm_exec_requests: backups, restores and scans of every process of the instance.
 
 use pellucid_keyring::Run;
+use sha2::{Digest, Sha256};
 
 use super::{text, Column, Row};
 use crate::execute::state_of_process;
 use crate::message::Result;
 use crate::session::Databases;
 use crate::values::convert::Value;
-use crate::values::types::SqlType;
+use crate::values::types::{Length, SqlType};
 
 /// Source: Microsoft's "sys.dm_exec_requests".
-pub(super) const REQUESTS: [Column; 11] = [
+pub(super) const REQUESTS: [Column; 20] = [
     ("session_id", SqlType::SmallInt),
     ("request_id", SqlType::Int),
     ("start_time", SqlType::DateTime),
     ("status", SqlType::nvarchar(30)),
     ("command", SqlType::nvarchar(32)),
+    ("sql_handle", SqlType::VarBinary(Length::Of(64))),
+    ("statement_start_offset", SqlType::Int),
+    ("statement_end_offset", SqlType::Int),
+    ("plan_handle", SqlType::VarBinary(Length::Of(64))),
     ("database_id", SqlType::SmallInt),
     ("blocking_session_id", SqlType::SmallInt),
     ("wait_type", SqlType::nvarchar(60)),
+    ("wait_time", SqlType::Int),
     ("percent_complete", SqlType::Real),
     ("estimated_completion_time", SqlType::BigInt),
+    ("cpu_time", SqlType::Int),
     ("total_elapsed_time", SqlType::Int),
+    ("reads", SqlType::BigInt),
+    ("writes", SqlType::BigInt),
+    ("logical_reads", SqlType::BigInt),
 ];
+
+/// A backup or restore of a session.
+pub(super) struct Asking {
+    pub pid: u32,
+    started: i64,
+    pub session_id: i64,
+    command: String,
+    start_time: Value,
+    database: Option<String>,
+    percent: Value,
+    left_ms: Value,
+    elapsed_ms: Value,
+    /// The text of the statement, secrets masked.
+    pub statement: Option<String>,
+}
+
+impl Asking {
+    /// The bytes that `sys.dm_exec_sql_text` finds the statement by. SQL Server's begin with 2 for a text of a client's, too.
+    pub fn handle(&self) -> Vec<u8> {
+        let mut hash = Sha256::new();
+        hash.update(format!("{} {} {}", self.pid, self.started, self.session_id));
+        let mut handle = vec![2, 0, 0, 0];
+        handle.extend_from_slice(&hash.finalize());
+        handle
+    }
+}
+
+/// The backups and restores of processes that are there.
+pub(super) fn asking(databases: &Databases) -> Result<Vec<Asking>> {
+    let msdb = databases.instance.msdb();
+    let mut found = Vec::new();
+    let mut gone = Vec::new();
+    {
+        let mut statement = msdb.prepare(
+            "SELECT pid, started, session_id, command, start_time, database_name, percent_complete, estimated_ms, \
+             cast((julianday('now') - julianday(start_time)) * 86400000 AS INTEGER), \
+             (SELECT statement FROM pellucid_request_text AS t WHERE t.pid = r.pid AND t.started = r.started \
+              AND t.session_id = r.session_id) FROM pellucid_request AS r",
+        )?;
+        let mut rows = statement.query([])?;
+        while let Some(row) = rows.next()? {
+            let one = Asking {
+                pid: row.get(0)?,
+                started: row.get(1)?,
+                session_id: row.get(2)?,
+                command: row.get(3)?,
+                start_time: row.get(4)?,
+                database: row.get(5)?,
+                percent: row.get(6)?,
+                left_ms: row.get(7)?,
+                elapsed_ms: row.get(8)?,
+                statement: row.get(9)?,
+            };
+            match state_of_process((one.pid, u64::try_from(one.started).unwrap_or(0))) {
+                true => found.push(one),
+                false => gone.push(one.pid),
+            }
+        }
+    }
+    for pid in gone {
+        // Killed before it could take its row away.
+        msdb.execute("DELETE FROM pellucid_request WHERE pid = ?1", [pid])?;
+        msdb.execute("DELETE FROM pellucid_request_text WHERE pid = ?1", [pid])?;
+    }
+    Ok(found)
+}
 
 pub(super) fn requests(databases: &Databases) -> Result<Vec<Row>> {
     let instance = &databases.instance;
     let all = instance.databases()?;
     let mut rows = Vec::new();
-    let mut gone = Vec::new();
-    {
-        let mut statement = instance.msdb().prepare(
-            "SELECT pid, started, session_id, command, start_time, database_name, percent_complete, estimated_ms, \
-             cast((julianday('now') - julianday(start_time)) * 86400000 AS INTEGER) FROM pellucid_request",
-        )?;
-        let mut found = statement.query([])?;
-        while let Some(row) = found.next()? {
-            let (pid, started): (u32, i64) = (row.get(0)?, row.get(1)?);
-            if !state_of_process((pid, u64::try_from(started).unwrap_or(0))) {
-                gone.push(pid);
-                continue;
-            }
-            let name: Option<String> = row.get(5)?;
-            let known = name
-                .and_then(|name| all.iter().find(|known| known.name.eq_ignore_ascii_case(&name)));
-            rows.push(vec![
-                row.get(2)?,
-                Value::Integer(0),
-                row.get(4)?,
-                text("running"),
-                row.get(3)?,
-                known.map_or(Value::Null, |known| Value::Integer(known.id)),
-                Value::Integer(0),
-                Value::Null,
-                row.get(6)?,
-                row.get(7)?,
-                row.get(8)?,
-            ]);
-        }
-    }
-    for pid in gone {
-        // Killed before it could take its row away.
-        instance.msdb().execute("DELETE FROM pellucid_request WHERE pid = ?1", [pid])?;
+    for one in asking(databases)? {
+        let known = one
+            .database
+            .as_ref()
+            .and_then(|name| all.iter().find(|known| known.name.eq_ignore_ascii_case(name)));
+        rows.push(vec![
+            Value::Integer(one.session_id),
+            Value::Integer(0),
+            one.start_time.clone(),
+            text("running"),
+            text(&one.command),
+            Value::Blob(one.handle()),
+            // The text is the statement itself, to its end.
+            Value::Integer(0),
+            Value::Integer(-1),
+            Value::Null,
+            known.map_or(Value::Null, |known| Value::Integer(known.id)),
+            Value::Integer(0),
+            Value::Null,
+            Value::Integer(0),
+            one.percent,
+            one.left_ms,
+            Value::Null,
+            one.elapsed_ms,
+            Value::Null,
+            Value::Null,
+            Value::Null,
+        ]);
     }
     let now = u64::try_from(time::OffsetDateTime::now_utc().unix_timestamp()).unwrap_or(0);
     for known in &all {
@@ -78,14 +148,23 @@ pub(super) fn requests(databases: &Databases) -> Result<Vec<Row>> {
             super::time(run.started),
             text("background"),
             text("ALTER DATABASE ENCRYPTION"),
+            Value::Null,
+            Value::Null,
+            Value::Null,
+            Value::Null,
             Value::Integer(known.id),
             Value::Integer(0),
             Value::Null,
+            Value::Integer(0),
             Value::Real(percent.min(100.0)),
             left.map_or(Value::Null, Value::Integer),
+            Value::Null,
             Value::Integer(
                 i64::try_from(now.saturating_sub(run.started).saturating_mul(1000)).unwrap_or(0),
             ),
+            Value::Null,
+            Value::Null,
+            Value::Null,
         ]);
     }
     Ok(rows)

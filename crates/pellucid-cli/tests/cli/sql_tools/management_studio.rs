@@ -145,8 +145,9 @@ fn management_studio_scripts_a_restore() {
          DROP DATABASE [OrdersCopy]
          declare @dt datetime select @dt = cast(N'2020-01-01T00:00:00' as datetime) exec msdb.dbo.sp_delete_backuphistory @dt",
     );
-    server.says(
-        "EXECUTE master.dbo.xp_delete_file 0,N'D:\\backup',N'bak',N'2020-01-01T00:00:00',1",
-        &[(2812, "Could not find stored procedure 'xp_delete_file'.")],
+    // Nothing in it is as old.
+    server.done(
+        "EXECUTE master.dbo.xp_delete_file 0,N'D:\\backup',N'bak',N'2020-01-01T00:00:00',1
+         RESTORE VERIFYONLY FROM DISK = N'D:\\backup\\Orders.bak'",
     );
 }

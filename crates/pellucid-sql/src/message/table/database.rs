@@ -67,5 +67,8 @@ rows! {
     15325, 16, NO_SUCH_FILE = "The file '{name}' does not exist.";
     15457, 10, OPTION_CHANGED =
         "Configuration option '{option}' changed from {before} to {value}. Run the RECONFIGURE statement to install.";
+    15664, 16, CONTEXT_READ_ONLY =
+        "Cannot set key '{key}' in the session context. The key has been set as read_only for this session.";
     22048, 16, SUBDIR_FAILED = "xp_create_subdir() returned error {number}, '{error}'";
+    22049, 16, DELETE_FAILED = "xp_delete_file() returned error {number}, '{error}'";
 }

@@ -48,6 +48,7 @@ rows! {
         "Column name or number of supplied values does not match table definition.";
     214, 11, SEPARATOR_NOT_ONE_LETTER =
         "Procedure expects parameter 'separator' of type 'nchar(1)/nvarchar(1)'.";
+    216, 16, PARAMETERS_NOT_SUPPLIED = "Parameters were not supplied for the function '{name}'.";
     239, 16, EXPRESSION_NAMED_TWICE =
         "Duplicate common table expression name '{name}' was specified.";
     240, 16, RECURSIVE_TYPES_DIFFER =
@@ -188,7 +189,7 @@ rows! {
          partitions. Please simplify the query. If you believe you have received this message in error, contact \
          Customer Support Services for more information.";
     9810, 16, DATE_PART_REFUSED =
-        "The datepart {part} is not supported by date function dateadd for data type {data_type}.";
+        "The datepart {part} is not supported by date function {function} for data type {data_type}.";
     9828, 16, TRANSLATE_LENGTHS_DIFFER =
         "The second and third arguments of the TRANSLATE built-in function must contain an equal number of characters.";
     10709, 16, UNEQUAL_ROWS =

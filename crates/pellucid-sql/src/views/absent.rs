@@ -1,0 +1,379 @@
+//! Views of what a server without availability groups, mirroring and an agent does not have: their columns, and no rows.
+
+use super::{Column, Row};
+use crate::message::Result;
+use crate::session::Databases;
+use crate::values::convert::Value;
+use crate::values::types::{Length, SqlType};
+
+const NAME: SqlType = SqlType::SYSNAME;
+const DESC: SqlType = SqlType::nvarchar(60);
+const GUID: SqlType = SqlType::UniqueIdentifier;
+const LSN: SqlType = SqlType::numeric(25, 0);
+const INT: SqlType = SqlType::Int;
+const BIGINT: SqlType = SqlType::BigInt;
+const BIT: SqlType = SqlType::Bit;
+const BYTE: SqlType = SqlType::TinyInt;
+const TIME: SqlType = SqlType::DateTime;
+const SID: SqlType = SqlType::VarBinary(Length::Of(85));
+
+/// Nothing of it is here.
+pub(super) fn none(_: &Databases) -> Result<Vec<Row>> {
+    Ok(Vec::new())
+}
+
+/// Source: Microsoft's "sys.availability_groups"; `sys.availability_groups_cluster` has the first ten.
+pub(super) const GROUPS: [Column; 17] = [
+    ("group_id", GUID),
+    ("name", NAME),
+    ("resource_id", SqlType::nvarchar(40)),
+    ("resource_group_id", SqlType::nvarchar(40)),
+    ("failure_condition_level", INT),
+    ("health_check_timeout", INT),
+    ("automated_backup_preference", BYTE),
+    ("automated_backup_preference_desc", DESC),
+    ("version", SqlType::SmallInt),
+    ("basic_features", BIT),
+    ("dtc_support", BIT),
+    ("db_failover", BIT),
+    ("is_distributed", BIT),
+    ("cluster_type", BYTE),
+    ("cluster_type_desc", DESC),
+    ("required_synchronized_secondaries_to_commit", INT),
+    ("sequence_number", BIGINT),
+];
+
+/// Source: Microsoft's "sys.availability_replicas".
+pub(super) const REPLICAS: [Column; 23] = [
+    ("replica_id", GUID),
+    ("group_id", GUID),
+    ("replica_metadata_id", INT),
+    ("replica_server_name", SqlType::nvarchar(256)),
+    ("owner_sid", SID),
+    ("endpoint_url", SqlType::nvarchar(128)),
+    ("availability_mode", BYTE),
+    ("availability_mode_desc", DESC),
+    ("failover_mode", BYTE),
+    ("failover_mode_desc", DESC),
+    ("session_timeout", INT),
+    ("primary_role_allow_connections", BYTE),
+    ("primary_role_allow_connections_desc", DESC),
+    ("secondary_role_allow_connections", BYTE),
+    ("secondary_role_allow_connections_desc", DESC),
+    ("create_date", TIME),
+    ("modify_date", TIME),
+    ("backup_priority", INT),
+    ("read_only_routing_url", SqlType::nvarchar(256)),
+    ("seeding_mode", BYTE),
+    ("seeding_mode_desc", DESC),
+    ("read_write_routing_url", SqlType::nvarchar(256)),
+    ("is_read_only_routing_enabled", BIT),
+];
+
+/// Source: Microsoft's "sys.availability_databases_cluster".
+pub(super) const CLUSTER_DATABASES: [Column; 4] = [
+    ("group_id", GUID),
+    ("group_database_id", GUID),
+    ("database_name", NAME),
+    ("truncation_lsn", LSN),
+];
+
+/// Source: Microsoft's "sys.availability_group_listeners".
+pub(super) const LISTENERS: [Column; 7] = [
+    ("group_id", GUID),
+    ("listener_id", SqlType::nvarchar(36)),
+    ("dns_name", SqlType::nvarchar(63)),
+    ("port", INT),
+    ("is_conformant", BIT),
+    ("ip_configuration_string_from_cluster", SqlType::NVARCHAR_MAX),
+    ("is_distributed_network_name", BIT),
+];
+
+/// Source: Microsoft's "sys.dm_hadr_availability_group_states".
+pub(super) const GROUP_STATES: [Column; 8] = [
+    ("group_id", GUID),
+    ("primary_replica", SqlType::nvarchar(128)),
+    ("primary_recovery_health", BYTE),
+    ("primary_recovery_health_desc", DESC),
+    ("secondary_recovery_health", BYTE),
+    ("secondary_recovery_health_desc", DESC),
+    ("synchronization_health", BYTE),
+    ("synchronization_health_desc", DESC),
+];
+
+/// Source: Microsoft's "sys.dm_hadr_availability_replica_states".
+pub(super) const REPLICA_STATES: [Column; 17] = [
+    ("replica_id", GUID),
+    ("group_id", GUID),
+    ("is_local", BIT),
+    ("role", BYTE),
+    ("role_desc", DESC),
+    ("operational_state", BYTE),
+    ("operational_state_desc", DESC),
+    ("connected_state", BYTE),
+    ("connected_state_desc", DESC),
+    ("recovery_health", BYTE),
+    ("recovery_health_desc", DESC),
+    ("synchronization_health", BYTE),
+    ("synchronization_health_desc", DESC),
+    ("last_connect_error_number", INT),
+    ("last_connect_error_description", SqlType::nvarchar(1024)),
+    ("last_connect_error_timestamp", TIME),
+    ("write_lease_remaining_ticks", BIGINT),
+];
+
+/// Source: Microsoft's "sys.dm_hadr_availability_replica_cluster_states".
+pub(super) const REPLICA_CLUSTER_STATES: [Column; 5] = [
+    ("replica_id", GUID),
+    ("replica_server_name", SqlType::nvarchar(256)),
+    ("group_id", GUID),
+    ("join_state", BYTE),
+    ("join_state_desc", DESC),
+];
+
+/// Source: Microsoft's "sys.dm_hadr_availability_replica_cluster_nodes".
+pub(super) const REPLICA_CLUSTER_NODES: [Column; 3] = [
+    ("group_name", SqlType::nvarchar(256)),
+    ("replica_server_name", SqlType::nvarchar(256)),
+    ("node_name", SqlType::nvarchar(256)),
+];
+
+/// Source: Microsoft's "sys.dm_hadr_database_replica_states".
+pub(super) const DATABASE_REPLICA_STATES: [Column; 35] = [
+    ("database_id", INT),
+    ("group_id", GUID),
+    ("replica_id", GUID),
+    ("group_database_id", GUID),
+    ("is_local", BIT),
+    ("is_primary_replica", BIT),
+    ("synchronization_state", BYTE),
+    ("synchronization_state_desc", DESC),
+    ("is_commit_participant", BIT),
+    ("synchronization_health", BYTE),
+    ("synchronization_health_desc", DESC),
+    ("database_state", BYTE),
+    ("database_state_desc", DESC),
+    ("is_suspended", BIT),
+    ("suspend_reason", BYTE),
+    ("suspend_reason_desc", DESC),
+    ("recovery_lsn", LSN),
+    ("truncation_lsn", LSN),
+    ("last_sent_lsn", LSN),
+    ("last_sent_time", TIME),
+    ("last_received_lsn", LSN),
+    ("last_received_time", TIME),
+    ("last_hardened_lsn", LSN),
+    ("last_hardened_time", TIME),
+    ("last_redone_lsn", LSN),
+    ("last_redone_time", TIME),
+    ("log_send_queue_size", BIGINT),
+    ("log_send_rate", BIGINT),
+    ("redo_queue_size", BIGINT),
+    ("redo_rate", BIGINT),
+    ("end_of_log_lsn", LSN),
+    ("last_commit_lsn", LSN),
+    ("last_commit_time", TIME),
+    ("low_water_mark_for_ghosts", BIGINT),
+    ("secondary_lag_seconds", BIGINT),
+];
+
+/// Source: Microsoft's "sys.dm_hadr_database_replica_cluster_states".
+pub(super) const DATABASE_CLUSTER_STATES: [Column; 8] = [
+    ("replica_id", GUID),
+    ("group_database_id", GUID),
+    ("database_name", NAME),
+    ("is_failover_ready", BIT),
+    ("is_pending_secondary_suspend", BIT),
+    ("is_database_joined", BIT),
+    ("recovery_lsn", LSN),
+    ("truncation_lsn", LSN),
+];
+
+/// Source: Microsoft's "sys.dm_hadr_cluster".
+pub(super) const CLUSTER: [Column; 5] = [
+    ("cluster_name", SqlType::nvarchar(128)),
+    ("quorum_type", BYTE),
+    ("quorum_type_desc", SqlType::varchar(50)),
+    ("quorum_state", BYTE),
+    ("quorum_state_desc", SqlType::varchar(50)),
+];
+
+/// Source: Microsoft's "sys.dm_hadr_cluster_members".
+pub(super) const CLUSTER_MEMBERS: [Column; 6] = [
+    ("member_name", SqlType::nvarchar(128)),
+    ("member_type", BYTE),
+    ("member_type_desc", SqlType::nvarchar(50)),
+    ("member_state", BYTE),
+    ("member_state_desc", DESC),
+    ("number_of_quorum_votes", INT),
+];
+
+/// Source: Microsoft's "sys.database_mirroring".
+pub(super) const MIRRORING: [Column; 21] = [
+    ("database_id", INT),
+    ("mirroring_guid", GUID),
+    ("mirroring_state", BYTE),
+    ("mirroring_state_desc", DESC),
+    ("mirroring_role", BYTE),
+    ("mirroring_role_desc", DESC),
+    ("mirroring_role_sequence", INT),
+    ("mirroring_safety_level", BYTE),
+    ("mirroring_safety_level_desc", DESC),
+    ("mirroring_safety_sequence", INT),
+    ("mirroring_partner_name", SqlType::nvarchar(128)),
+    ("mirroring_partner_instance", SqlType::nvarchar(128)),
+    ("mirroring_witness_name", SqlType::nvarchar(128)),
+    ("mirroring_witness_state", BYTE),
+    ("mirroring_witness_state_desc", DESC),
+    ("mirroring_failover_lsn", LSN),
+    ("mirroring_connection_timeout", INT),
+    ("mirroring_redo_queue", INT),
+    ("mirroring_redo_queue_type", DESC),
+    ("mirroring_end_of_log_lsn", LSN),
+    ("mirroring_replication_lsn", LSN),
+];
+
+/// A row for each database; the others are NULL, as SQL Server has them for one that is not mirrored.
+pub(super) fn mirroring(databases: &Databases) -> Result<Vec<Row>> {
+    let row = |id: i64| {
+        let mut row = vec![Value::Null; MIRRORING.len()];
+        row[0] = Value::Integer(id);
+        row
+    };
+    Ok(databases.instance.databases()?.iter().map(|known| row(known.id)).collect())
+}
+
+/// Source: Microsoft's "dbo.sysjobs".
+pub(super) const JOBS: [Column; 19] = [
+    ("job_id", GUID),
+    ("originating_server_id", INT),
+    ("name", NAME),
+    ("enabled", BYTE),
+    ("description", SqlType::nvarchar(512)),
+    ("start_step_id", INT),
+    ("category_id", INT),
+    ("owner_sid", SID),
+    ("notify_level_eventlog", INT),
+    ("notify_level_email", INT),
+    ("notify_level_netsend", INT),
+    ("notify_level_page", INT),
+    ("notify_email_operator_id", INT),
+    ("notify_netsend_operator_id", INT),
+    ("notify_page_operator_id", INT),
+    ("delete_level", INT),
+    ("date_created", TIME),
+    ("date_modified", TIME),
+    ("version_number", INT),
+];
+
+/// Source: Microsoft's "dbo.sysjobhistory".
+pub(super) const JOB_HISTORY: [Column; 16] = [
+    ("instance_id", INT),
+    ("job_id", GUID),
+    ("step_id", INT),
+    ("step_name", NAME),
+    ("sql_message_id", INT),
+    ("sql_severity", INT),
+    ("message", SqlType::nvarchar(4000)),
+    ("run_status", INT),
+    ("run_date", INT),
+    ("run_time", INT),
+    ("run_duration", INT),
+    ("operator_id_emailed", INT),
+    ("operator_id_netsent", INT),
+    ("operator_id_paged", INT),
+    ("retries_attempted", INT),
+    ("server", NAME),
+];
+
+/// Source: Microsoft's "dbo.sysjobsteps".
+pub(super) const JOB_STEPS: [Column; 24] = [
+    ("job_id", GUID),
+    ("step_id", INT),
+    ("step_name", NAME),
+    ("subsystem", SqlType::nvarchar(40)),
+    ("command", SqlType::NVARCHAR_MAX),
+    ("flags", INT),
+    ("additional_parameters", SqlType::NVARCHAR_MAX),
+    ("cmdexec_success_code", INT),
+    ("on_success_action", BYTE),
+    ("on_success_step_id", INT),
+    ("on_fail_action", BYTE),
+    ("on_fail_step_id", INT),
+    ("server", NAME),
+    ("database_name", NAME),
+    ("database_user_name", NAME),
+    ("retry_attempts", INT),
+    ("retry_interval", INT),
+    ("os_run_priority", INT),
+    ("output_file_name", SqlType::nvarchar(200)),
+    ("last_run_outcome", INT),
+    ("last_run_duration", INT),
+    ("last_run_retries", INT),
+    ("last_run_date", INT),
+    ("last_run_time", INT),
+];
+
+/// Source: Microsoft's "dbo.sysjobactivity".
+pub(super) const JOB_ACTIVITY: [Column; 11] = [
+    ("session_id", INT),
+    ("job_id", GUID),
+    ("run_requested_date", TIME),
+    ("run_requested_source", NAME),
+    ("queued_date", TIME),
+    ("start_execution_date", TIME),
+    ("last_executed_step_id", INT),
+    ("last_executed_step_date", TIME),
+    ("stop_execution_date", TIME),
+    ("job_history_id", INT),
+    ("next_scheduled_run_date", TIME),
+];
+
+/// Source: Microsoft's "dbo.sysjobservers".
+pub(super) const JOB_SERVERS: [Column; 7] = [
+    ("job_id", GUID),
+    ("server_id", INT),
+    ("last_run_outcome", BYTE),
+    ("last_outcome_message", SqlType::nvarchar(4000)),
+    ("last_run_date", INT),
+    ("last_run_time", INT),
+    ("last_run_duration", INT),
+];
+
+/// Source: Microsoft's "dbo.sysjobschedules".
+pub(super) const JOB_SCHEDULES: [Column; 4] =
+    [("schedule_id", INT), ("job_id", GUID), ("next_run_date", INT), ("next_run_time", INT)];
+
+/// Source: Microsoft's "dbo.sysschedules".
+pub(super) const SCHEDULES: [Column; 19] = [
+    ("schedule_id", INT),
+    ("schedule_uid", GUID),
+    ("originating_server_id", INT),
+    ("name", NAME),
+    ("owner_sid", SID),
+    ("enabled", INT),
+    ("freq_type", INT),
+    ("freq_interval", INT),
+    ("freq_subday_type", INT),
+    ("freq_subday_interval", INT),
+    ("freq_relative_interval", INT),
+    ("freq_recurrence_factor", INT),
+    ("active_start_date", INT),
+    ("active_end_date", INT),
+    ("active_start_time", INT),
+    ("active_end_time", INT),
+    ("date_created", TIME),
+    ("date_modified", TIME),
+    ("version_number", INT),
+];
+
+/// Source: Microsoft's "dbo.sysoperators".
+pub(super) const OPERATORS: [Column; 7] = [
+    ("id", INT),
+    ("name", NAME),
+    ("enabled", BYTE),
+    ("email_address", SqlType::nvarchar(100)),
+    ("last_email_date", INT),
+    ("last_email_time", INT),
+    ("category_id", INT),
+];

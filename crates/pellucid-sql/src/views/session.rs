@@ -1,0 +1,150 @@
+//! sys.dm_exec_sessions, sys.dm_exec_connections, sys.dm_exec_sql_text
+//!
+//! A session is a process, and none knows of the others until one backs up or restores: there is this session, and each that
+//! has a request.
+
+use std::collections::BTreeSet;
+
+use super::request::{asking, Asking};
+use super::{flag, optional, text, Column, Row};
+use crate::message::Result;
+use crate::session::Databases;
+use crate::values::convert::Value;
+use crate::values::types::{Length, SqlType};
+
+const N128: SqlType = SqlType::nvarchar(128);
+
+/// Source: Microsoft's "sys.dm_exec_sessions".
+pub(super) const SESSIONS: [Column; 20] = [
+    ("session_id", SqlType::SmallInt),
+    ("login_time", SqlType::DateTime),
+    ("host_name", N128),
+    ("program_name", N128),
+    ("host_process_id", SqlType::Int),
+    ("client_interface_name", SqlType::nvarchar(32)),
+    ("login_name", N128),
+    ("nt_domain", N128),
+    ("nt_user_name", N128),
+    ("status", SqlType::nvarchar(30)),
+    ("cpu_time", SqlType::Int),
+    ("memory_usage", SqlType::Int),
+    ("reads", SqlType::BigInt),
+    ("writes", SqlType::BigInt),
+    ("logical_reads", SqlType::BigInt),
+    ("is_user_process", SqlType::Bit),
+    ("transaction_isolation_level", SqlType::SmallInt),
+    ("original_login_name", N128),
+    ("database_id", SqlType::SmallInt),
+    ("open_transaction_count", SqlType::Int),
+];
+
+/// Source: Microsoft's "sys.dm_exec_connections".
+pub(super) const CONNECTIONS: [Column; 13] = [
+    ("session_id", SqlType::Int),
+    ("most_recent_session_id", SqlType::Int),
+    ("connect_time", SqlType::DateTime),
+    ("net_transport", SqlType::nvarchar(40)),
+    ("protocol_type", SqlType::nvarchar(40)),
+    ("encrypt_option", SqlType::nvarchar(40)),
+    ("auth_scheme", SqlType::nvarchar(40)),
+    ("client_net_address", SqlType::varchar(48)),
+    ("client_tcp_port", SqlType::Int),
+    ("local_net_address", SqlType::varchar(48)),
+    ("local_tcp_port", SqlType::Int),
+    ("connection_id", SqlType::UniqueIdentifier),
+    ("most_recent_sql_handle", SqlType::VarBinary(Length::Of(64))),
+];
+
+/// Source: Microsoft's "sys.dm_exec_sql_text". The last column is the argument.
+pub(super) const SQL_TEXT: [Column; 6] = [
+    ("dbid", SqlType::SmallInt),
+    ("objectid", SqlType::Int),
+    ("number", SqlType::SmallInt),
+    ("encrypted", SqlType::Bit),
+    ("text", SqlType::NVARCHAR_MAX),
+    ("sql_handle", SqlType::VarBinary(Length::Of(64))),
+];
+
+/// SERIALIZABLE
+const ISOLATION: i64 = 4;
+
+pub(super) fn sessions(databases: &Databases) -> Result<Vec<Row>> {
+    let shared = &databases.shared;
+    let user = Value::Text(shared.user().to_owned());
+    let mut rows = vec![vec![
+        Value::Integer(shared.session_id()),
+        Value::Text(shared.begun().to_iso(SqlType::DateTime)),
+        text(shared.server_name()),
+        text(shared.application()),
+        Value::Integer(std::process::id().into()),
+        Value::Null,
+        user.clone(),
+        Value::Null,
+        Value::Null,
+        text("running"),
+        Value::Null,
+        Value::Null,
+        Value::Null,
+        Value::Null,
+        Value::Null,
+        flag(true),
+        Value::Integer(ISOLATION),
+        user,
+        Value::Integer(databases.current_id()),
+        Value::Integer(shared.transactions().into()),
+    ]];
+    for one in others(databases)? {
+        let mut row = vec![Value::Null; SESSIONS.len()];
+        row[0] = Value::Integer(one.session_id);
+        row[2] = text(shared.server_name());
+        row[4] = Value::Integer(one.pid.into());
+        row[9] = text("running");
+        row[15] = flag(true);
+        row[16] = Value::Integer(ISOLATION);
+        rows.push(row);
+    }
+    Ok(rows)
+}
+
+/// No connection leads to a session: it lies in the process that asks, as a local one of SQL Server's does nearly.
+pub(super) fn connections(databases: &Databases) -> Result<Vec<Row>> {
+    let row = |session_id: i64, since: Value, handle: Value| {
+        vec![
+            Value::Integer(session_id),
+            Value::Integer(session_id),
+            since,
+            text("Shared memory"),
+            text("TSQL"),
+            text("FALSE"),
+            Value::Null,
+            text("<local machine>"),
+            Value::Null,
+            Value::Null,
+            Value::Null,
+            Value::Null,
+            handle,
+        ]
+    };
+    let begun = Value::Text(databases.shared.begun().to_iso(SqlType::DateTime));
+    let mut rows = vec![row(databases.shared.session_id(), begun, Value::Null)];
+    for one in others(databases)? {
+        rows.push(row(one.session_id, Value::Null, Value::Blob(one.handle())));
+    }
+    Ok(rows)
+}
+
+/// Those of other sessions, one for each.
+fn others(databases: &Databases) -> Result<Vec<Asking>> {
+    let mut met = BTreeSet::from([databases.shared.session_id()]);
+    let mut all = asking(databases)?;
+    all.retain(|one| met.insert(one.session_id));
+    Ok(all)
+}
+
+pub(super) fn sql_text(databases: &Databases) -> Result<Vec<Row>> {
+    let row = |one: Asking| {
+        let handle = Value::Blob(one.handle());
+        vec![Value::Null, Value::Null, Value::Null, flag(false), optional(one.statement), handle]
+    };
+    Ok(asking(databases)?.into_iter().map(row).collect())
+}

@@ -1,0 +1,140 @@
+//! sys.dm_os_volume_stats, sys.dm_os_performance_counters, sys.dm_os_sys_info
+
+use pellucid_files::paths::directory_of;
+use pellucid_files::volume::Volume;
+
+use super::{flag, optional, text, Column, Row};
+use crate::execute::size_kb;
+use crate::instance::FileKind;
+use crate::message::Result;
+use crate::session::Databases;
+use crate::values::convert::Value;
+use crate::values::types::SqlType;
+
+const N512: SqlType = SqlType::nvarchar(512);
+const BIGINT: SqlType = SqlType::BigInt;
+const INT: SqlType = SqlType::Int;
+
+/// Source: Microsoft's "sys.dm_os_volume_stats".
+pub(super) const VOLUMES: [Column; 13] = [
+    ("database_id", INT),
+    ("file_id", INT),
+    ("volume_mount_point", N512),
+    ("volume_id", N512),
+    ("logical_volume_name", N512),
+    ("file_system_type", N512),
+    ("total_bytes", BIGINT),
+    ("available_bytes", BIGINT),
+    ("supports_compression", SqlType::TinyInt),
+    ("supports_alternate_streams", SqlType::TinyInt),
+    ("supports_sparse_files", SqlType::TinyInt),
+    ("is_read_only", SqlType::TinyInt),
+    ("is_compressed", SqlType::TinyInt),
+];
+
+/// Source: Microsoft's "sys.dm_os_performance_counters".
+pub(super) const COUNTERS: [Column; 5] = [
+    ("object_name", SqlType::NChar(128)),
+    ("counter_name", SqlType::NChar(128)),
+    ("instance_name", SqlType::NChar(128)),
+    ("cntr_value", BIGINT),
+    ("cntr_type", INT),
+];
+
+/// Source: Microsoft's "sys.dm_os_sys_info".
+pub(super) const SYSTEM: [Column; 13] = [
+    ("cpu_ticks", BIGINT),
+    ("ms_ticks", BIGINT),
+    ("cpu_count", INT),
+    ("hyperthread_ratio", INT),
+    ("physical_memory_kb", BIGINT),
+    ("virtual_memory_kb", BIGINT),
+    ("committed_kb", BIGINT),
+    ("committed_target_kb", BIGINT),
+    ("scheduler_count", INT),
+    ("sqlserver_start_time_ms_ticks", BIGINT),
+    ("sqlserver_start_time", SqlType::DateTime),
+    ("virtual_machine_type", INT),
+    ("virtual_machine_type_desc", SqlType::nvarchar(60)),
+];
+
+/// A number that says what it is, not how it has changed (`PERF_COUNTER_LARGE_RAWCOUNT`).
+const COUNTER_AS_IT_IS: i64 = 65_792;
+
+fn whole(number: u64) -> Value {
+    Value::Integer(i64::try_from(number).unwrap_or(i64::MAX))
+}
+
+/// Of each file of each database the volume that it lies on; none where its folder is not there.
+pub(super) fn volumes(databases: &Databases) -> Result<Vec<Row>> {
+    let mut rows = Vec::new();
+    for known in databases.instance.databases()? {
+        let Ok(volume) = Volume::of(directory_of(&known.path)) else { continue };
+        for file in databases.files(&known).unwrap_or_default() {
+            rows.push(vec![
+                Value::Integer(known.id),
+                Value::Integer(file.id),
+                text(volume.mount_point.display().to_string()),
+                Value::Null,
+                Value::Null,
+                optional(volume.kind.clone()),
+                whole(volume.bytes),
+                whole(volume.free_bytes),
+                Value::Null,
+                Value::Null,
+                Value::Null,
+                flag(volume.is_read_only),
+                Value::Null,
+            ]);
+        }
+    }
+    Ok(rows)
+}
+
+/// The sizes of files. Nothing else is counted here.
+pub(super) fn counters(databases: &Databases) -> Result<Vec<Row>> {
+    let mut rows = Vec::new();
+    for known in databases.instance.databases()? {
+        let files = databases.files(&known).unwrap_or_default();
+        let kinds =
+            [("Data File(s) Size (KB)", FileKind::Data), ("Log File(s) Size (KB)", FileKind::Log)];
+        for (counter, kind) in kinds {
+            let kb = files.iter().filter(|file| file.kind == kind);
+            let kb: i64 = kb.map(|file| size_kb(&known, file)).sum();
+            rows.push(vec![
+                text("SQLServer:Databases"),
+                text(counter),
+                text(&known.name),
+                Value::Integer(kb),
+                Value::Integer(COUNTER_AS_IT_IS),
+            ]);
+        }
+    }
+    Ok(rows)
+}
+
+/// The server is this process: it began with the session.
+pub(super) fn system(databases: &Databases) -> Result<Vec<Row>> {
+    const KIB: u64 = 1024;
+    let info = rustix::system::sysinfo();
+    let memory = info.totalram.saturating_mul(u64::from(info.mem_unit)) / KIB;
+    let up_ms = u64::try_from(info.uptime).unwrap_or(0).saturating_mul(1000);
+    let processors = std::thread::available_parallelism().map_or(1, usize::from) as u64;
+    let begun = databases.shared.begun();
+    let runs_ms = u64::try_from(databases.shared.age().as_millis()).unwrap_or(0);
+    Ok(vec![vec![
+        Value::Null,
+        whole(up_ms),
+        whole(processors),
+        Value::Null,
+        whole(memory),
+        Value::Null,
+        Value::Null,
+        Value::Null,
+        whole(processors),
+        whole(up_ms.saturating_sub(runs_ms)),
+        Value::Text(begun.to_iso(SqlType::DateTime)),
+        Value::Null,
+        Value::Null,
+    ]])
+}
