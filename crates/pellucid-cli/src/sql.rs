@@ -92,8 +92,9 @@ pub fn run(args: &SqlArgs, output: &Output) -> Result<ExitCode, Failure> {
         }
         if !args.quiet && !output.json {
             let version = env!("CARGO_PKG_VERSION");
+            let go = &disk.dialect.terminator;
             tell(format_args!(
-                "pellucid {version}: GO executes, :help shows commands, Ctrl-D leaves\n"
+                "pellucid {version}: {go} executes, :help shows commands, Ctrl-D leaves\n"
             ));
         }
         end = prompt::run(&mut runner, &disk, variables)?;

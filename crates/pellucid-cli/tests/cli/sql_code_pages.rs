@@ -45,7 +45,7 @@ fn what_is_no_text_is_told() {
     place.secret("given.sql", b"-- \xa9\nPRINT 'ran'\nGO\n");
     let told = sql(&place, &["-i", "given.sql"]);
     assert_eq!((told.code, told.stdout.as_str()), (1, ""), "{told:?}");
-    assert!(told.stderr.contains("neither UTF-8 nor UTF-16; -f names"), "{told:?}");
+    assert!(told.stderr.contains("neither UTF-8 nor UTF-16 (`-f 1252`"), "{told:?}");
     let told = sql(&place, &["-f", "20127", "-i", "given.sql"]);
     assert_eq!((told.code, told.stdout.as_str()), (1, ""), "{told:?}");
     assert!(told.stderr.contains("no characters of code page 20127"), "{told:?}");

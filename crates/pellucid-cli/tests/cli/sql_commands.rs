@@ -60,7 +60,10 @@ fn nothing_is_executed_of_a_script_that_would_start_a_program() {
         for options in [&[][..], &["-b"], &["-X1"]] {
             let told = file(&place, &text, options);
             assert_eq!((told.code, told.stdout.as_str()), (1, ""), "{command}: {told:?}");
-            assert!(told.stderr.contains("not supported: a script starts no program"), "{told:?}");
+            assert!(
+                told.stderr.contains("not supported (a script starts no program) at line 3"),
+                "{told:?}"
+            );
             assert!(told.stderr.contains("at line 3 of `given.sql`"), "{told:?}");
             // Standard input is read once.
             let told = script(&place, &text, options);
@@ -94,7 +97,7 @@ fn a_script_connects_to_this_machine_only() {
     assert!(!told.all().contains("marker"), "{told:?}");
     let told = file(&place, "PRINT 'before'\nGO\n:connect PROD01 -P marker-09ab\nPRINT 'x'", &[]);
     assert_eq!((told.code, told.stdout.as_str()), (1, ""), "{told:?}");
-    assert!(told.stderr.contains("for another machine: `PROD01` is not this one"), "{told:?}");
+    assert!(told.stderr.contains("for another machine (`PROD01`) at line 3 of"), "{told:?}");
     assert!(!told.all().contains("marker"), "{told:?}");
 }
 

@@ -29,7 +29,7 @@ pub enum ScriptErrorKind {
     #[error("more than {most} files within one another")]
     TooManyIncludes { most: usize },
     /// Neither UTF-8 nor, with a byte order mark, UTF-16.
-    #[error("the text is neither UTF-8 nor UTF-16; -f names another code page, such as `-f 1252`")]
+    #[error("the text is neither UTF-8 nor UTF-16 (`-f 1252` reads it in another code page)")]
     Encoding,
     /// A batch longer than is read.
     #[error("a batch of more than {most} bytes")]
@@ -38,10 +38,10 @@ pub enum ScriptErrorKind {
     #[error("syntax error near command '{command}'")]
     Syntax { command: &'static str },
     /// `!!` and `:ed`.
-    #[error("command '{command}' is not supported: a script starts no program")]
+    #[error("command '{command}' is not supported (a script starts no program)")]
     Program { command: &'static str },
     /// `:connect` of another machine.
-    #[error("command ':CONNECT' is not supported for another machine: `{server}` is not this one")]
+    #[error("command ':CONNECT' is not supported for another machine (`{server}`)")]
     Elsewhere { server: String },
     /// `:out` and its like of a file that cannot be made.
     #[error("cannot make `{name}`: {source}")]

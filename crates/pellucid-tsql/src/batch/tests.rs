@@ -139,7 +139,7 @@ fn commands() {
     for (command, told) in [
         (":connect server", "command ':CONNECT' is not supported"),
         (":!!dir", "command ':!!' is not supported"),
-        ("!! mkdir x", "command '!!' is not supported: a script starts no program"),
+        ("!! mkdir x", "command '!!' is not supported (a script starts no program)"),
         (":ed", "command ':ED' is not supported"),
         ("exit(select 1", "syntax error near command 'EXIT'"),
         ("exit(select 1) x", "syntax error near command 'EXIT'"),
