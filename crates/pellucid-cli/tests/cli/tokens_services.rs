@@ -10,7 +10,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use crate::provider_keys::matrix;
 use crate::support::store::python;
 use crate::support::token::{pellucid, script};
-use crate::support::{said, write_script, Place};
+use crate::support::{said, write_script, Place, PELLUCID};
 
 const TOKEN: &str = "s.token-of-the-test";
 
@@ -173,4 +173,68 @@ fn a_key_of_vaults_transit() {
     // Nothing of this place is the plugin's to decide by.
     script(&place, "vault", "exit 1");
     refused("exit status 1");
+}
+
+/// The lines under a heading of the guide's page, as they are typed.
+fn lines_of_the_page(heading: &str) -> Vec<String> {
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/guide/tokens.md");
+    let page = std::fs::read_to_string(page).unwrap();
+    let section = page.split(&format!("\n## {heading}\n")).nth(1).unwrap();
+    let block = section.split("```").nth(1).unwrap();
+    block.trim().lines().map(str::to_owned).collect()
+}
+
+/// The page's own lines, one after the other: what is changed in them is where the test's places and servers are.
+#[test]
+fn the_guides_lines_for_key_services_do_it() {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../packaging/plugins");
+    let python = said(Command::new(python()).args(["-c", "import sys; print(sys.executable)"]));
+    let python = python.succeeded().trim().to_owned();
+    for (heading, name, kind) in
+        [("AWS KMS", "aws-kms", "kms"), ("Vault and OpenBao", "vault", "transit")]
+    {
+        let Some(place) = place() else { return };
+        let service = Service::start(kind);
+        std::fs::create_dir_all(place.path("plugins")).unwrap();
+        let plugins = format!("{}/", place.path("plugins").display());
+        let token = place.secret("token", TOKEN.as_bytes());
+        let credentials = "[default]\naws_access_key_id = test\naws_secret_access_key = test\n";
+        let credentials = place.secret("aws", credentials.as_bytes());
+        let address = format!("http://127.0.0.1:{}", service.words[0]);
+        let programs = format!("{}:/usr/bin:/bin", Path::new(PELLUCID).parent().unwrap().display());
+        let mut done = Vec::new();
+        for line in lines_of_the_page(heading) {
+            // The server of the tests has its key already.
+            if line.starts_with("vault write ") {
+                continue;
+            }
+            let line = line
+                .replace("/usr/share/doc/pellucid/examples/plugins", source.to_str().unwrap())
+                .replace("/usr/local/lib/pellucid/plugins/", &plugins)
+                .replace("/etc/pellucid/plugins/", &plugins)
+                .replace("/etc/pellucid/vault-token", token.to_str().unwrap())
+                .replace("https://vault.example:8200", &address)
+                .replace("eu-central-1", "us-east-1");
+            let mut shell = place.command("/bin/sh");
+            shell.env("PATH", &programs).env("PELLUCID_PLUGIN_PATH", place.path("plugins"));
+            let told = said(shell.args(["-ec", &line]));
+            assert!(told.code == 0, "{line}\n{told:?}");
+            if line.starts_with("install ") {
+                // The Python that has boto3 here.
+                let file = place.path(&format!("plugins/pellucid-plugin-{name}"));
+                let text = std::fs::read_to_string(&file).unwrap();
+                write_script(&file, &text.replacen("/usr/bin/python3", &python, 1));
+            }
+            if line.ends_with("aws-kms.conf") {
+                let conf = place.path("plugins/aws-kms.conf");
+                let text = std::fs::read_to_string(&conf).unwrap();
+                let here =
+                    format!("credentials = {}\nendpoint = {address}\n", credentials.display());
+                std::fs::write(&conf, text + &here).unwrap();
+            }
+            done.push(line);
+        }
+        assert!(done.len() >= 4 && !place.path("keys/service.key").exists(), "{done:?}");
+        pellucid(&place, &["check", "app.db"]).succeeded();
+    }
 }

@@ -69,7 +69,9 @@ def kms():
         "kms", endpoint_url=f"http://127.0.0.1:{port}", region_name="us-east-1",
         aws_access_key_id="test", aws_secret_access_key="test",
     )
-    print(port, client.create_key()["KeyMetadata"]["KeyId"], flush=True)
+    key = client.create_key()["KeyMetadata"]["KeyId"]
+    client.create_alias(AliasName="alias/pellucid", TargetKeyId=key)
+    print(port, key, flush=True)
 
 
 transit() if sys.argv[1] == "transit" else kms()
