@@ -27,7 +27,7 @@ const MB: f64 = 1e6;
 const REMEMBERED: &str = "SELECT TOP 1 backup_size, compressed_backup_size, key_algorithm, \
      DATEDIFF(SECOND, backup_start_date, backup_finish_date) AS whole_s, \
      DATEDIFF(MILLISECOND, backup_start_date, backup_finish_date) AS ms \
-     FROM msdb.dbo.backupset WHERE name = {name} ORDER BY backup_set_id DESC";
+     FROM msdb.dbo.backupset WHERE ISNULL(name, '') = {name} ORDER BY backup_set_id DESC";
 
 /// A statement that was timed.
 #[derive(Debug)]
