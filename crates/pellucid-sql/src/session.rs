@@ -178,6 +178,8 @@ impl Session {
         let instance = Instance::open(options.drives)?;
         let shared = Arc::new(Shared::new(options.application, options.workstation));
         let connection = Connection::open_in_memory()?;
+        // Temporary tables and sorts have rows of sealed databases, and SQLite would spill them by the VFS of this connection, in clear.
+        connection.execute_batch("PRAGMA temp_store = MEMORY")?;
         for extension in &options.load {
             pellucid_files::trusted::check_extension(extension)?;
             pellucid_bundled::load(&connection, extension)?;
