@@ -219,7 +219,9 @@ impl Session {
     ) -> (Done<Flow>, Frame) {
         const NESTED_MOST: usize = 32;
         if self.frames.len() > NESTED_MOST {
-            return (Err(Message::of(table::TOO_DEEP, []).into()), frame);
+            // It ends the batch around all of them: what they would go on with is half done.
+            let raised = Raised::from(Message::of(table::TOO_DEEP, []));
+            return (Err(Raised { is_thrown: true, ..raised }), frame);
         }
         self.frames.push(frame);
         self.shared.set_nesting(self.frames.len() - 1);

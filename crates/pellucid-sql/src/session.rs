@@ -137,7 +137,7 @@ pub struct Session {
     /// Procedures that were read.
     pub(crate) modules: Vec<Rc<Ready>>,
     /// What RETURN of the procedure at hand has said.
-    pub(crate) returned: i64,
+    pub(crate) returned: Option<i64>,
     /// The label that a GOTO goes to, until it is there.
     pub(crate) label: Option<String>,
     pub(crate) settings: Settings,
@@ -195,7 +195,7 @@ impl Session {
             frames: vec![Frame::default()],
             cursors: HashMap::new(),
             modules: Vec::new(),
-            returned: 0,
+            returned: None,
             label: None,
             settings: Settings {
                 quotes_are_strings: !options.quoted_identifier,

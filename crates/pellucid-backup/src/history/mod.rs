@@ -120,14 +120,17 @@ impl History {
         let home = Keyring::locate()?;
         let path = home.join(FILE);
         let keyring = Keyring::open(&home)?;
-        if let Err(error) = keyring.history_key().map_err(DatabaseError::from) {
-            if !is_lost(&error) {
-                return Err(error);
+        // What is under a key that is lost opens no more. It goes first: a crash behind it finds the key as lost as before.
+        let leave_master = || set_aside(&home.join(MASTER_FILE), &["-journal", "-wal", "-shm"]);
+        match keyring.history_key().map_err(DatabaseError::from) {
+            Ok(Some(_)) => {}
+            Ok(None) => drop(leave_master()?),
+            Err(error) if is_lost(&error) => {
+                leave_master()?;
+                set_aside(&home.join("keyring/history"), &[])?;
+                keyring.renew_history_key()?;
             }
-            set_aside(&home.join("keyring/history"), &[])?;
-            keyring.renew_history_key()?;
-            // What is under the key that is lost opens no more.
-            set_aside(&home.join(MASTER_FILE), &["-journal", "-wal", "-shm"])?;
+            Err(error) => return Err(error),
         }
         let new = make(&home, FILE, SCHEMA)?;
         let kept = set_aside(&path, &["-journal", "-wal", "-shm"])

@@ -2,7 +2,11 @@
 //!
 //! Method: made, changed, called and dropped by `pellucid sql`; each message; then every file of the instance is searched.
 
+use std::io::Write;
+use std::process::Stdio;
+
 use crate::sql_server::{errors, Server};
+use crate::support::PELLUCID;
 
 fn printed(server: &Server, script: &str) -> Vec<String> {
     let told = server.run(script).all();
@@ -304,4 +308,136 @@ GO
 EXEC who";
     assert_eq!(printed(&server, script), ["7"]);
     assert_eq!(server.rows("SELECT ISNULL(OBJECT_DEFINITION(1), 'none')"), ["none"]);
+}
+
+/// Values are converted by their types, in and out, whatever their form.
+#[test]
+fn values_keep_their_meaning_between_types() {
+    let server = Server::with(&[]);
+    server
+        .run("CREATE PROC takes @d decimal(5, 2) = NULL OUTPUT, @t varchar(30) = NULL OUTPUT AS PRINT CONCAT(@d, '|', @t)")
+        .succeeded();
+    for (script, shown) in [
+        ("DECLARE @m decimal(10, 4) = 123.4567 EXEC takes @m", &["123.46|"][..]),
+        ("DECLARE @m money = 12.3456 EXEC takes @m", &["12.35|"]),
+        ("DECLARE @m money = 12.34 EXEC takes @t = @m", &["|12.34"]),
+        ("DECLARE @m datetime = '2020-01-02T03:04:05' EXEC takes @t = @m", &["|Jan  2 2020  3:04AM"]),
+        ("DECLARE @m decimal(10, 4) = 12.34 EXEC takes @m OUTPUT PRINT @m", &["12.34|", "12.3400"]),
+        ("DECLARE @m float = 1.5 EXEC takes @m OUTPUT PRINT @m", &["1.50|", "1.5"]),
+        ("DECLARE @m varchar(9) = '1.5' EXEC takes @m OUTPUT PRINT @m", &["1.50|", "1.50"]),
+        (
+            "DECLARE @m decimal(10, 4) = 123.4567 EXEC sp_executesql N'PRINT @x SET @x = 1.25', N'@x decimal(5, 2) OUTPUT', @m OUTPUT \
+             PRINT @m",
+            &["123.46", "1.2500"],
+        ),
+    ] {
+        assert_eq!(printed(&server, script), shown, "{script}");
+    }
+    let over = "DECLARE @m decimal(12, 4) = 12345678.1234 EXEC takes @m";
+    assert!(!refused(&server, over).is_empty());
+}
+
+/// 0 is success: what fails gives nothing back, and what ends with an error says so.
+#[test]
+fn a_failed_call_is_no_success() {
+    let server = Server::with(&[]);
+    server.run("CREATE PROC fails @o int = 1 OUTPUT AS SET @o = 42; SELECT 1 / 0").succeeded();
+    server.run("CREATE PROC throws @o int OUTPUT AS SET @o = 42; THROW 50001, 'x', 1").succeeded();
+    for (script, shown) in [
+        ("DECLARE @r int = -99 EXEC @r = fails 1, 2 PRINT @r", "-99"),
+        ("DECLARE @r int = -99 EXEC @r = throws PRINT @r", "-99"),
+        ("DECLARE @r int = -99 EXEC @r = fails PRINT @r", "-6"),
+        (
+            "DECLARE @r int = -99, @o int = 7 BEGIN TRY EXEC @r = throws @o OUTPUT END TRY BEGIN CATCH PRINT CONCAT(@r, ' ', @o) \
+             END CATCH",
+            "-99 7",
+        ),
+    ] {
+        let told = server.run(script).all();
+        assert!(told.lines().any(|line| line == shown), "{script}\n{told}");
+    }
+    let again = "CREATE PROC deep @n int AS DECLARE @r int SET @n += 1 EXEC @r = deep @n RETURN 1\nGO\nDECLARE @r int EXEC @r = deep 0 \
+                 PRINT 'goes on'";
+    let told = server.run(again).all();
+    assert!(told.contains("Msg 217,") && !told.contains("goes on"), "{told}");
+}
+
+#[test]
+fn a_name_of_master_is_of_one_thing() {
+    let server = Server::with(&[]);
+    server.run("CREATE TABLE taken (a int)").succeeded();
+    assert_eq!(refused(&server, "CREATE PROC taken AS PRINT 1"), ["2714"]);
+    // Damage of its tables is in nobody else's way, and told to whoever names them.
+    server.run("CREATE DATABASE app").succeeded();
+    std::fs::write(server.0.path("keys/master.db"), [7; 65536]).unwrap();
+    let elsewhere = "USE app SELECT ISNULL(OBJECT_ID('nothing'), 0)";
+    let told = server.run(elsewhere).all();
+    assert!(errors(&told).is_empty(), "{told}");
+    assert!(!errors(&server.run("SELECT * FROM taken").all()).is_empty());
+}
+
+/// A history that is begun anew without its key leaves no `master` behind that nobody opens.
+#[test]
+fn a_lost_key_of_the_history_takes_master_along() {
+    let server = Server::with(&[]);
+    server.run("CREATE TABLE old (a int)").succeeded();
+    server.run("CREATE DATABASE app\nGO\nBACKUP DATABASE app TO DISK = 'app.bak'").succeeded();
+    std::fs::remove_file(server.0.path("keys/keyring/history")).unwrap();
+    server.0.pellucid(&["--yes", "history", "rebuild", "keys/backup/app.bak"]).succeeded();
+    let told = server.run("CREATE TABLE new (a int) SELECT OBJECT_ID('old')").all();
+    assert!(errors(&told).is_empty(), "{told}");
+    let names = std::fs::read_dir(server.0.path("keys")).unwrap();
+    let kept = names.filter(|one| {
+        one.as_ref().unwrap().file_name().to_string_lossy().starts_with("master.db.")
+    });
+    assert_eq!(kept.count(), 1);
+}
+
+/// Temporary tables, table variables and sorts of more rows than SQLite's cache has: no file has them in clear.
+#[test]
+fn rows_of_temporary_tables_are_in_no_file_in_clear() {
+    let server = Server::with(&[]);
+    let mut command = server.0.command(PELLUCID);
+    command.args(["sql", "-W"]).stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    let script = "SET NOCOUNT ON
+DECLARE @t TABLE (s varchar(2000));
+WITH n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 9000)
+SELECT CONCAT(i, REPLICATE('marker-4e9a', 100)) AS s INTO #t FROM n OPTION (MAXRECURSION 0);
+INSERT @t SELECT s FROM #t ORDER BY s DESC;
+PRINT 'made'
+WAITFOR DELAY '00:01:00'
+GO
+";
+    let input = child.stdin.as_mut().unwrap();
+    input.write_all(script.as_bytes()).unwrap();
+    input.flush().unwrap();
+    let open_files = format!("/proc/{}/fd", child.id());
+    let until = std::time::Instant::now() + std::time::Duration::from_secs(60);
+    let mut looked = 0;
+    // While it is filled and behind that: the wait begins when both tables are.
+    let ready = |id: u32| {
+        let stat = std::fs::read_to_string(format!("/proc/{id}/schedstat")).unwrap_or_default();
+        stat.split(' ').next().and_then(|time| time.parse::<u64>().ok()).unwrap_or(0)
+    };
+    let mut before = 0;
+    loop {
+        for entry in std::fs::read_dir(&open_files).unwrap().flatten() {
+            if std::fs::metadata(entry.path()).is_ok_and(|found| found.is_file()) {
+                let bytes = std::fs::read(entry.path()).unwrap_or_default();
+                let found = bytes.windows(11).any(|part| part == b"marker-4e9a");
+                assert!(!found, "{:?}", std::fs::read_link(entry.path()));
+                looked += 1;
+            }
+        }
+        std::thread::sleep(std::time::Duration::from_millis(300));
+        let now = ready(child.id());
+        if (now > 300_000_000 && now - before < 20_000_000) || std::time::Instant::now() > until {
+            break;
+        }
+        before = now;
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert!(looked > 0);
 }

@@ -53,6 +53,10 @@ fn ansi_nulls_off_compares_null_literals_and_variables_alone() {
         ("a = b", "1"),
         ("@null = @null", "3"),
         ("a > @null", "0"),
+        ("a IN (1, NULL)", "2"),
+        ("a NOT IN (1, NULL)", "1"),
+        ("3 NOT IN (1, 2, NULL)", "3"),
+        ("@null IN (1, NULL)", "3"),
     ] {
         let script = format!("{begin}SELECT COUNT(*) FROM #t WHERE {condition}");
         assert_eq!(server.rows(&script), [count], "{condition}");

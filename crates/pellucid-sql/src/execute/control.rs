@@ -105,11 +105,11 @@ impl Session {
             Control::Return(value) => {
                 self.returned = match value {
                     Some(value) => match self.value(value, Some(SqlType::Int))? {
-                        Value::Integer(number) => number,
+                        Value::Integer(number) => Some(number),
                         // RETURN NULL is 0, with a warning.
-                        _ => 0,
+                        _ => Some(0),
                     },
-                    None => 0,
+                    None => None,
                 };
                 Ok(Flow::Return)
             }

@@ -11,16 +11,19 @@ use pellucid_tsql::ast::{
 use pellucid_tsql::parse_as;
 
 use super::procedure::{after, named, Arguments, Given};
-use super::{control, labels, Done, Flow, Raised};
+use super::{control, labels, Done, Flow};
 use crate::instance::{Known, Module, MASTER};
 use crate::message::{table, Message};
 use crate::session::{object_id, sqlite_name, Frame, Session};
 use crate::translate::{object_text, ResultColumn, Variables};
-use crate::values::convert::{convert, natural_type, Value};
-use crate::values::types::{Family, SqlType};
+use crate::values::convert::Value;
+use crate::values::types::SqlType;
 
 /// Procedures that are kept as they were read.
 const READ_MOST: usize = 64;
+
+/// What goes back: the place of the argument, the parameter's name and its type.
+type Output = (usize, String, SqlType);
 
 /// A procedure as it is called.
 #[derive(Debug)]
@@ -73,10 +76,12 @@ impl Session {
     /// Whether a table or view of the current database has the name.
     fn is_table(&self, name: &ObjectName) -> Done<bool> {
         let known = self.databases.current()?;
-        if known.is_system() {
-            return Ok(false);
-        }
-        let schema = self.databases.attach(&known)?;
+        let schema = match known.id {
+            MASTER => self.databases.attach_master()?,
+            _ if known.is_system() => None,
+            _ => Some(self.databases.attach(&known)?),
+        };
+        let Some(schema) = schema else { return Ok(false) };
         Ok(self.databases.find_object(&schema, name)?.is_some())
     }
 
@@ -139,7 +144,8 @@ impl Session {
         if !here.eq_ignore_ascii_case(&known.name) {
             self.databases.enter(known);
         }
-        let returned = std::mem::take(&mut self.returned);
+        let returned = self.returned.take();
+        let severity = std::mem::take(&mut self.severity);
         let id = self.shared.set_procedure_id(object_id(&known.name, &module.name));
         let (done, frame) = self.nested(frame, |session| {
             session.settings.nulls_are_equal = !ready.ansi_nulls;
@@ -151,12 +157,16 @@ impl Session {
         if let Ok(Some(before)) = self.databases.instance.find(&here) {
             self.databases.enter(&before);
         }
-        for (at, parameter) in outputs {
+        // Without a value of RETURN the return value tells of errors: -6 for severity 16.
+        let own = self.severity;
+        self.severity = own.max(severity);
+        let returned = returned.unwrap_or(if own > 10 { 10 - i64::from(own) } else { 0 });
+        let flow = after(done)?;
+        for (at, parameter, data_type) in outputs {
             if let Some(one) = given.get_mut(at) {
-                one.value = frame.get(&parameter);
+                one.give_back(frame.get(&parameter), data_type);
             }
         }
-        let flow = after(done)?;
         if self.transactions != transactions {
             let counts: [&dyn std::fmt::Display; 2] = [&transactions, &self.transactions];
             return Err(Message::of(table::TRANSACTIONS_MISMATCH, counts).into());
@@ -202,7 +212,7 @@ impl Session {
         procedure: &Procedure,
         name: &str,
         given: &[Given],
-    ) -> Done<(Frame, Vec<(usize, String)>)> {
+    ) -> Done<(Frame, Vec<Output>)> {
         let parameters = &procedure.parameters;
         if given.len() > parameters.len() {
             return Err(Message::too_many_arguments(name).into());
@@ -231,14 +241,14 @@ impl Session {
                     if one.output.is_some() && !parameter.output {
                         return Err(Message::of(table::NOT_AN_OUTPUT, [own]).into());
                     }
-                    as_type(&one.value, data_type)?
+                    one.converted(data_type)?
                 }
                 (None, Some(default)) => self.default_value(default, data_type)?,
                 (None, None) => return Err(Message::argument_missing(name, own).into()),
             };
             frame.declare(own, data_type, value);
             if parameter.output {
-                outputs.extend(found.map(|at| (at, own.clone())));
+                outputs.extend(found.map(|at| (at, own.clone(), data_type)));
             }
         }
         Ok((frame, outputs))
@@ -270,13 +280,4 @@ impl Session {
     fn default_value(&mut self, default: &Expression, data_type: SqlType) -> Done<Value> {
         self.value(default, Some(data_type))
     }
-}
-
-/// An argument as its parameter takes it.
-fn as_type(value: &Value, data_type: SqlType) -> Done<Value> {
-    // A numeric already in its form: the variable had the same type.
-    if matches!(value, Value::Blob(_)) && data_type.family() == Family::Decimal {
-        return Ok(value.clone());
-    }
-    convert(value.clone(), natural_type(value), data_type, None).map_err(Raised::from)
 }

@@ -29,9 +29,23 @@ use crate::values::types::SqlType;
 pub(super) struct Given {
     pub parameter: Option<String>,
     pub value: Value,
+    /// In whose form the value is.
+    pub data_type: SqlType,
     pub output: Option<String>,
     /// DEFAULT: as if it were not given.
     pub is_default: bool,
+}
+
+impl Given {
+    /// The value as one of another type.
+    pub fn converted(&self, to: SqlType) -> Done<Value> {
+        Ok(convert(self.value.clone(), self.data_type, to, None)?)
+    }
+
+    /// What goes back to the variable that OUTPUT names.
+    pub fn give_back(&mut self, value: Value, data_type: SqlType) {
+        (self.value, self.data_type) = (value, data_type);
+    }
 }
 
 /// The arguments of a procedure, by place or by name.
@@ -71,8 +85,7 @@ impl<'a> Arguments<'a> {
     /// As text; none where it is not given, or NULL.
     fn text(&self, at: usize) -> Done<Option<String>> {
         let Some(given) = self.find(at) else { return Ok(None) };
-        let from = natural_type(&given.value);
-        match convert(given.value.clone(), from, SqlType::NVARCHAR_MAX, None)? {
+        match given.converted(SqlType::NVARCHAR_MAX)? {
             Value::Text(text) => Ok(Some(text)),
             _ => Ok(None),
         }
@@ -86,8 +99,7 @@ impl<'a> Arguments<'a> {
 
     fn integer(&self, at: usize) -> Done<Option<i64>> {
         let Some(given) = self.find(at) else { return Ok(None) };
-        let from = natural_type(&given.value);
-        match convert(given.value.clone(), from, SqlType::BigInt, None)? {
+        match given.converted(SqlType::BigInt)? {
             Value::Integer(number) => Ok(Some(number)),
             _ => Ok(None),
         }
@@ -133,19 +145,20 @@ impl Session {
                     false => None,
                 };
                 let (done, returned) = match module {
-                    Some((known, module)) => match self.call_module(&known, &module, &mut given) {
-                        Ok((flow, returned)) => (Ok(flow), returned),
-                        Err(raised) => (Err(raised), 0),
-                    },
+                    // What failed gives nothing back: 0 would say that it has succeeded.
+                    Some((known, module)) => {
+                        let (flow, returned) = self.call_module(&known, &module, &mut given)?;
+                        (Ok(flow), returned)
+                    }
                     None => (done, failed.into()),
                 };
                 for one in &given {
                     if let Some(variable) = &one.output {
-                        self.assign(variable, one.value.clone())?;
+                        self.assign(variable, one.value.clone(), one.data_type)?;
                     }
                 }
                 if let Some(variable) = result {
-                    self.assign(&variable.0, Value::Integer(returned))?;
+                    self.assign(&variable.0, Value::Integer(returned), SqlType::BigInt)?;
                 }
                 done
             }
@@ -277,6 +290,7 @@ impl Session {
 
     fn given(&mut self, argument: &Argument) -> Done<Given> {
         let parameter = argument.parameter.as_ref().map(|Variable(name)| name.clone());
+        let mut data_type = None;
         let (value, output) = match &argument.value {
             ArgumentValue::Literal { negative, value } => {
                 let literal = Expression::Literal(value.clone());
@@ -298,6 +312,7 @@ impl Session {
                     return Err(Message::undeclared(&variable.0).into());
                 }
                 let value = self.value(&Expression::Variable(variable.clone()), None)?;
+                data_type = self.frame().variable_type(&variable.0);
                 (value, output.then(|| variable.0.clone()))
             }
             ArgumentValue::SystemVariable(name) => {
@@ -306,20 +321,16 @@ impl Session {
             ArgumentValue::Default => (Value::Null, None),
         };
         let is_default = argument.value == ArgumentValue::Default;
-        Ok(Given { parameter, value, output, is_default })
+        let data_type = data_type.unwrap_or_else(|| natural_type(&value));
+        Ok(Given { parameter, value, data_type, output, is_default })
     }
 
-    /// Gives a variable a value of any type, converted to its own.
-    fn assign(&mut self, variable: &str, value: Value) -> Done {
+    /// Gives a variable a value of the type `from`, converted to its own.
+    fn assign(&mut self, variable: &str, value: Value, from: SqlType) -> Done {
         let Some(data_type) = self.frame().variable_type(variable) else {
             return Err(Message::undeclared(variable).into());
         };
-        let from = natural_type(&value);
-        let value = match (&value, data_type.family() == crate::values::types::Family::Decimal) {
-            // Already in the form of its type: the parameter had the same.
-            (Value::Blob(_), true) => value,
-            _ => convert(value, from, data_type, None)?,
-        };
+        let value = convert(value, from, data_type, None)?;
         self.frame().set(variable, value);
         Ok(())
     }
@@ -352,27 +363,19 @@ impl Session {
                         Message::of(table::PARAMETER_MISSING, [&text, &parameter.name]).into()
                     );
                 };
-                let value = values[found].value.clone();
-                let from = natural_type(&value);
-                let value = match (
-                    &value,
-                    parameter.data_type.family() == crate::values::types::Family::Decimal,
-                ) {
-                    (Value::Blob(_), true) => value,
-                    _ => convert(value, from, parameter.data_type, None)?,
-                };
+                let value = values[found].converted(parameter.data_type)?;
                 if !frame.declare(&parameter.name, parameter.data_type, value) {
                     return Err(Message::of(table::DECLARED_TWICE, [&parameter.name]).into());
                 }
                 if parameter.is_output {
-                    outputs.push((found + 2, parameter.name.clone()));
+                    outputs.push((found + 2, parameter.name.clone(), parameter.data_type));
                 }
             }
         }
         let (done, frame) = self.run_nested(&text, frame);
-        for (at, name) in outputs {
+        for (at, name, data_type) in outputs {
             if let Some(one) = given.get_mut(at) {
-                one.value = frame.get(&name);
+                one.give_back(frame.get(&name), data_type);
             }
         }
         after(done)

@@ -502,7 +502,12 @@ impl Databases {
             self.attach(&current)?;
         }
         let mut objects = Vec::new();
-        if let Some(schema) = self.attach_master()? {
+        let master = match self.attach_master() {
+            // It is in nobody else's way: whoever is in `master`, or names it, is told.
+            Err(_) if current.id != MASTER => None,
+            found => found?,
+        };
+        if let Some(schema) = master {
             self.objects_of("master", &schema, &mut objects)?;
         }
         let attached = self.attached.borrow().clone();

@@ -12,6 +12,11 @@ use crate::functions::{NATIONAL, SENSITIVE};
 use crate::message::{table, Message, Result};
 use crate::values::types::{unify, Family, Length, SqlType};
 
+/// What ANSI_NULLS OFF looks at.
+fn may_be_null(side: &Expression) -> bool {
+    matches!(side, Expression::Variable(_) | Expression::Literal(Literal::Null))
+}
+
 impl Work<'_> {
     pub(super) fn condition(&mut self, condition: &Condition, view: View<'_>) -> Result<String> {
         match condition {
@@ -19,10 +24,7 @@ impl Work<'_> {
             Condition::Or(all) => self.conditions(all, "OR", view),
             Condition::Not(inner) => Ok(format!("(NOT {})", self.condition(inner, view)?)),
             Condition::Compare { left, comparison, right } => {
-                let of_null = |side: &Expression| {
-                    matches!(side, Expression::Variable(_) | Expression::Literal(Literal::Null))
-                };
-                let may_be_null = [of_null(left), of_null(right)];
+                let may_be_null = [may_be_null(left), may_be_null(right)];
                 let left = self.expression(left, view)?;
                 let right = self.expression(right, view)?;
                 let is_ansi = self.ansi_nulls || may_be_null == [false, false];
@@ -46,6 +48,17 @@ impl Work<'_> {
                 let high = self.expression(high, view)?;
                 let between = self.between(operand, low, high)?;
                 Ok(negation(*negated, between))
+            }
+            Condition::In { operand, negated, list: InList::Values(values) }
+                if !self.ansi_nulls && values.iter().chain([operand]).any(may_be_null) =>
+            {
+                let each = values.iter().map(|value| Condition::Compare {
+                    left: operand.clone(),
+                    comparison: Comparison::Equal,
+                    right: value.clone(),
+                });
+                let any = self.condition(&Condition::Or(each.collect()), view)?;
+                Ok(negation(*negated, any))
             }
             Condition::In { operand, negated, list } => {
                 let operand = self.expression(operand, view)?;

@@ -3,7 +3,7 @@
 use super::Parser;
 use crate::ast::{
     Cursor, CursorName, CursorOption, CursorStatement, Expression, Fetch, FetchDirection,
-    StatementKind, UnaryOperator,
+    StatementKind,
 };
 use crate::error::Result;
 use crate::keyword::Keyword as K;
@@ -116,13 +116,6 @@ impl Parser<'_> {
         if let Some(variable) = self.accept_variable()? {
             return Ok(Expression::Variable(variable));
         }
-        let (negative, value) = self.signed_literal()?;
-        let literal = Expression::Literal(value);
-        Ok(match negative {
-            true => {
-                Expression::Unary { operator: UnaryOperator::Minus, operand: Box::new(literal) }
-            }
-            false => literal,
-        })
+        self.signed_constant()
     }
 }

@@ -343,6 +343,18 @@ impl Parser<'_> {
         Ok(Expression::Iif(Box::new(Iif { condition, then, otherwise })))
     }
 
+    /// A constant with or without a minus, as an expression.
+    pub(super) fn signed_constant(&mut self) -> Result<Expression> {
+        let (negative, value) = self.signed_literal()?;
+        let literal = Expression::Literal(value);
+        Ok(match negative {
+            true => {
+                Expression::Unary { operator: UnaryOperator::Minus, operand: Box::new(literal) }
+            }
+            false => literal,
+        })
+    }
+
     /// A constant with or without a minus.
     pub(super) fn signed_literal(&mut self) -> Result<(bool, Literal)> {
         let negative = self.accept_symbol(Symbol::Minus);

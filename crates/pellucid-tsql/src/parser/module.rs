@@ -3,7 +3,7 @@
 use super::Parser;
 use crate::ast::{
     Expression, Literal, ObjectStatement, Procedure, ProcedureParameter, StatementKind,
-    StringLiteral, UnaryOperator, ViewVerb,
+    StringLiteral, ViewVerb,
 };
 use crate::error::Result;
 use crate::keyword::Keyword as K;
@@ -87,13 +87,6 @@ impl Parser<'_> {
             let literal = StringLiteral { text, national: true };
             return Ok(Expression::Literal(Literal::String(literal)));
         }
-        let (negative, value) = self.signed_literal()?;
-        let literal = Expression::Literal(value);
-        Ok(match negative {
-            true => {
-                Expression::Unary { operator: UnaryOperator::Minus, operand: Box::new(literal) }
-            }
-            false => literal,
-        })
+        self.signed_constant()
     }
 }

@@ -47,7 +47,7 @@ impl Session {
         let is_folder = found.as_ref().is_some_and(std::fs::Metadata::is_dir);
         let has_parent = place.parent().is_none_or(|parent| look(parent).is_ok());
         if let Some(output) = given.get_mut(1).filter(|one| one.output.is_some()) {
-            output.value = Value::Integer(is_file.into());
+            output.give_back(Value::Integer(is_file.into()), SqlType::Int);
             return Ok(());
         }
         let columns = [

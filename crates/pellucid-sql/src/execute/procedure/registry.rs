@@ -8,7 +8,7 @@ use crate::execute::Done;
 use crate::instance::paths::registry_name;
 use crate::message::Message;
 use crate::session::Session;
-use crate::values::convert::{convert, natural_type, Value};
+use crate::values::convert::Value;
 use crate::values::types::SqlType;
 
 impl Session {
@@ -34,7 +34,7 @@ impl Session {
         match rest.first_mut().filter(|one| one.output.is_some()) {
             Some(output) => {
                 if let Some(found) = found {
-                    output.value = Value::Text(found);
+                    output.give_back(Value::Text(found), SqlType::NVARCHAR_MAX);
                 }
                 Ok(())
             }
@@ -67,8 +67,7 @@ fn place(hive: &Given, key: &Given, name: &Given) -> Done<String> {
 }
 
 fn text(given: &Given) -> Done<String> {
-    let from = natural_type(&given.value);
-    match convert(given.value.clone(), from, SqlType::NVARCHAR_MAX, None)? {
+    match given.converted(SqlType::NVARCHAR_MAX)? {
         Value::Text(text) => Ok(text),
         _ => Ok(String::new()),
     }
