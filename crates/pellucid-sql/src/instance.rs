@@ -131,6 +131,7 @@ fn open_msdb(home: &Path) -> Result<Connection> {
 
 fn empty_msdb() -> Result<Connection> {
     let msdb = Connection::open_in_memory()?;
+    msdb.execute_batch("PRAGMA temp_store = MEMORY")?;
     msdb.execute_batch(pellucid_backup::history::SCHEMA)?;
     msdb.execute_batch(SCHEMA)?;
     Ok(msdb)
