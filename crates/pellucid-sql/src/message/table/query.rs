@@ -91,7 +91,8 @@ rows! {
     535, 16, DATEDIFF_OVERFLOW =
         "The datediff function resulted in an overflow. The number of dateparts separating two date/time instances is \
          too large. Try to use datediff with a less precise datepart.";
-    537, 16, BAD_LENGTH = "Invalid length parameter passed to the {function} function.";
+    536, 16, BAD_RIGHT = "Invalid length parameter passed to the RIGHT function.";
+    537, 16, BAD_LENGTH = "Invalid length parameter passed to the LEFT or SUBSTRING function.";
     544, 16, IDENTITY_INSERT_OFF =
         "Cannot insert explicit value for identity column in table '{table}' when IDENTITY_INSERT is set to OFF.";
     1007, 15, DECIMAL_OUT_OF_RANGE =
@@ -137,6 +138,8 @@ rows! {
     4193, 16, BAD_FRAME = "'BETWEEN ... AND ...' is not a valid window frame.";
     4194, 16, RANGE_LIMITED =
         "RANGE is only supported with UNBOUNDED and CURRENT ROW window frame delimiters.";
+    4406, 16, DERIVED_FIELD =
+        "Update or insert of view or function '{name}' failed because it contains a derived or constant field.";
     5308, 16, ORDER_BY_INDEX_IN_WINDOW =
         "Windowed functions, aggregates and NEXT VALUE FOR functions do not support integer indices as ORDER BY clause \
          expressions.";
