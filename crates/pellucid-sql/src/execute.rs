@@ -2,6 +2,7 @@
 
 mod backup;
 mod certificate;
+mod checks;
 mod control;
 mod cursor;
 mod database;

@@ -44,6 +44,10 @@ pub trait Server: Send + Sync {
     fn now(&self) -> Moment;
     /// The time in UTC.
     fn utc_now(&self) -> Moment;
+    /// Whether a path is a file's, whether it is a folder's, and whether its folder is there.
+    fn look(&self, _path: &str) -> [bool; 3] {
+        [false; 3]
+    }
     /// What the function `name` gives: `DB_NAME`, `@@ROWCOUNT`, `CURRENT_USER`, `ERROR_NUMBER`, in capitals. Numbers
     /// may be INTEGER or TEXT; NULL is what SQL Server gives for what there is not.
     ///

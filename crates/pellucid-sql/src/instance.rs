@@ -4,6 +4,7 @@
 //! ([`pellucid_backup::history`]), in tables of its own.
 
 pub(crate) mod files;
+pub(crate) mod folders;
 mod modules;
 pub(crate) mod paths;
 pub(crate) mod registry;

@@ -10,6 +10,7 @@ mod apply;
 mod assign;
 mod budget;
 mod change;
+mod change_common;
 mod condition;
 mod convert;
 mod expression;
@@ -83,6 +84,8 @@ pub struct TableColumn {
     pub identity: bool,
     /// Whether it may be NULL, as far as the table says.
     pub nullable: bool,
+    /// Whether it is one of a common table expression, and none of the table below.
+    pub derived: bool,
 }
 
 impl TableColumn {
@@ -97,6 +100,7 @@ impl TableColumn {
             writable: true,
             identity: false,
             nullable: true,
+            derived: false,
         }
     }
 }

@@ -10,7 +10,9 @@ mod key;
 mod provider;
 mod recovery;
 mod request;
+mod sequence;
 mod session;
+mod space;
 mod system;
 
 pub(crate) use key::{certificate_facts, key_ids};
@@ -61,7 +63,7 @@ const fn information(
     View { schema: "information_schema", name, columns, rows, is_compatibility: false }
 }
 
-static VIEWS: [View; 64] = [
+static VIEWS: [View; 72] = [
     sys("databases", &database::DATABASES, database::databases),
     View {
         is_compatibility: true,
@@ -86,6 +88,11 @@ static VIEWS: [View; 64] = [
     sys("dm_os_volume_stats", &system::VOLUMES, system::volumes),
     sys("dm_os_performance_counters", &system::COUNTERS, system::counters),
     sys("dm_os_sys_info", &system::SYSTEM, system::system),
+    sys("dm_os_host_info", &system::HOST, system::host),
+    sys("dm_os_file_exists", &system::FILE_EXISTS, system::file_exists),
+    sys("filegroups", &space::FILEGROUPS, space::filegroups),
+    sys("data_spaces", space::FILEGROUPS.split_at(6).0, space::data_spaces),
+    sys("dm_db_file_space_usage", &space::USAGE, space::usage),
     sys("database_mirroring", &absent::MIRRORING, absent::mirroring),
     sys("availability_groups", &absent::GROUPS, absent::none),
     sys("availability_groups_cluster", absent::GROUPS.split_at(10).0, absent::none),
@@ -102,6 +109,7 @@ static VIEWS: [View; 64] = [
     sys("dm_hadr_availability_replica_cluster_nodes", &absent::REPLICA_CLUSTER_NODES, absent::none),
     sys("dm_hadr_database_replica_states", &absent::DATABASE_REPLICA_STATES, absent::none),
     sys("dm_hadr_database_replica_cluster_states", &absent::DATABASE_CLUSTER_STATES, absent::none),
+    sys("dm_hadr_physical_seeding_stats", &absent::SEEDING, absent::none),
     sys("dm_hadr_cluster", &absent::CLUSTER, absent::none),
     sys("dm_hadr_cluster_members", &absent::CLUSTER_MEMBERS, absent::none),
     sys("configurations", &catalog::CONFIGURATIONS, catalog::configurations),
@@ -109,7 +117,7 @@ static VIEWS: [View; 64] = [
     sys("schemas", &catalog::SCHEMAS, catalog::schemas),
     sys("objects", &catalog::OBJECTS, catalog::objects),
     View { is_compatibility: true, ..sys("sysobjects", &catalog::SYSOBJECTS, catalog::sysobjects) },
-    sys("tables", &catalog::OBJECTS, catalog::tables),
+    sys("tables", &catalog::TABLES, catalog::tables),
     sys("views", &catalog::OBJECTS, catalog::views),
     sys("procedures", &catalog::OBJECTS, catalog::procedures),
     sys("sql_modules", &catalog::MODULES, catalog::modules),
@@ -125,6 +133,8 @@ static VIEWS: [View; 64] = [
     msdb("logmarkhistory", &backup::MARKS, backup::marks),
     msdb("restorehistory", &backup::RESTORES, backup::restores),
     msdb("restorefile", &backup::RESTORE_FILES, backup::restore_files),
+    msdb("log_shipping_primary_databases", &absent::SHIPPED_PRIMARIES, absent::none),
+    msdb("log_shipping_secondary_databases", &absent::SHIPPED_SECONDARIES, absent::none),
     msdb("sysjobs", &absent::JOBS, absent::none),
     msdb("sysjobhistory", &absent::JOB_HISTORY, absent::none),
     msdb("sysjobsteps", &absent::JOB_STEPS, absent::none),

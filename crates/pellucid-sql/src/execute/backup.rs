@@ -21,7 +21,7 @@ use super::device::{told, Doing};
 use super::media_option::{self, MediaOptions};
 use super::request::Request;
 use super::{Done, Raised};
-use crate::instance::{DatabaseFile, FileKind, Known, MASTER, MSDB};
+use crate::instance::{folders, DatabaseFile, FileKind, Known, MASTER, MSDB};
 use crate::message::{table, Message};
 use crate::session::{Report, Session};
 
@@ -121,6 +121,11 @@ impl Session {
             }),
             ..self.job(&known, files, &options)?
         };
+        let roots = self.shared.folders_asked_for();
+        for device in devices.iter().filter(|device| is_new(device)) {
+            // Where it cannot be made, the medium cannot either, and that is told.
+            let _ = folders::make_for(device, &roots);
+        }
         self.databases.release(&known)?;
         let started = Instant::now();
         let done = self.run_job(&job, &known, &options).map_err(|error| match error {
@@ -286,7 +291,8 @@ impl Session {
     /// Where the statement says nothing, media that are kept decide, then the instance.
     ///
     /// Source: Microsoft's KB 2297053, "Behavior of compressed backups when you append backups".
-    fn compression(&self, options: &Options, files: &Files) -> Done<(Compression, i32)> {
+    /// `MS_XPRESS` is what tools write for the server's standard algorithm, which is ZSTD here: that is said.
+    fn compression(&mut self, options: &Options, files: &Files) -> Done<(Compression, i32)> {
         let on = match &options.compression {
             None if options.has(BackupFlag::NoCompression) => false,
             None => match kept_media(options, files) {
@@ -295,20 +301,22 @@ impl Session {
             },
             Some(None) => true,
             Some(Some(how)) => {
-                return match how.algorithm {
-                    CompressionAlgorithm::Zstd => Ok((
-                        Compression::Zstd,
-                        match how.level {
-                            None | Some(CompressionLevel::Low) => 1,
-                            Some(CompressionLevel::Medium) => 3,
-                            Some(CompressionLevel::High) => 9,
-                        },
+                match how.algorithm {
+                    CompressionAlgorithm::Zstd => {}
+                    CompressionAlgorithm::MsXpress => self.inform(Message::text(
+                        "COMPRESSION (ALGORITHM = MS_XPRESS): this set is compressed by the standard algorithm here, ZSTD.",
                     )),
-                    other => {
-                        Err(Message::unsupported(format!("COMPRESSION (ALGORITHM = {other})"))
-                            .into())
+                    other @ CompressionAlgorithm::QatDeflate => {
+                        let option = format!("COMPRESSION (ALGORITHM = {other})");
+                        return Err(Message::unsupported(option).into());
                     }
                 }
+                let level = match how.level {
+                    None | Some(CompressionLevel::Low) => 1,
+                    Some(CompressionLevel::Medium) => 3,
+                    Some(CompressionLevel::High) => 9,
+                };
+                return Ok((Compression::Zstd, level));
             }
         };
         Ok(if on { (Compression::Zstd, 1) } else { (Compression::None, 0) })

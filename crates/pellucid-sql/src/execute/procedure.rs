@@ -13,7 +13,7 @@ pub(crate) use files::{access, log_path, size_kb};
 use std::sync::Arc;
 
 use pellucid_tsql::ast::{
-    Argument, ArgumentValue, Execute, Expression, Literal, OrVariable, ProcedureName,
+    Argument, ArgumentValue, Execute, Expression, Literal, ObjectName, OrVariable, ProcedureName,
     StringLiteral, UnaryOperator, Variable,
 };
 
@@ -135,7 +135,7 @@ impl Session {
                 }
                 self.shared.end_statement(None, 0);
                 // The server's own come first.
-                let done = self.call(name.object.as_str(), &mut given);
+                let done = self.call_own(&name, &mut given);
                 let failed = match &done {
                     Ok(_) => self.shared.last_error(),
                     Err(raised) => raised.messages.last().map_or(0, |message| message.number),
@@ -163,6 +163,22 @@ impl Session {
                 done
             }
         }
+    }
+
+    /// A procedure of the server's, in the database that its name is written with.
+    fn call_own(&mut self, name: &ObjectName, given: &mut [Given]) -> Done<Flow> {
+        let Some(database) = &name.database else {
+            return self.call(name.object.as_str(), given);
+        };
+        let here = self.databases.current_name();
+        let known = self.databases.instance.database(database.as_str())?;
+        self.databases.enter(&known);
+        let done = self.call(name.object.as_str(), given);
+        // DROP DATABASE may have ended it.
+        if let Ok(Some(before)) = self.databases.instance.find(&here) {
+            self.databases.enter(&before);
+        }
+        done
     }
 
     fn call(&mut self, name: &str, given: &mut [Given]) -> Done<Flow> {
@@ -383,7 +399,7 @@ impl Session {
 }
 
 /// The name that a text is, such as `master.dbo.[my p]`.
-pub(super) fn named(text: &str) -> Option<pellucid_tsql::ast::ObjectName> {
+pub(super) fn named(text: &str) -> Option<ObjectName> {
     let parsed = pellucid_tsql::parse(&format!("EXECUTE {text}")).ok()?;
     match parsed.into_iter().next()?.kind {
         pellucid_tsql::ast::StatementKind::Execute(execute) => match *execute {

@@ -71,6 +71,7 @@ const FUNCTIONS: &[ServerFunction] = &[
     function("FILEGROUP_ID", (1, 1), &[N], INT),
     function("FILEGROUP_NAME", (1, 1), &[I], NAME),
     function("FILEPROPERTY", (2, 2), &[N], INT),
+    function("FN_HADR_BACKUP_IS_PREFERRED_REPLICA", (1, 1), &[N], SqlType::Bit),
     function("FULLTEXTSERVICEPROPERTY", (1, 1), &[N], INT),
     function("HAS_DBACCESS", (1, 1), &[N], INT),
     function("HAS_PERMS_BY_NAME", (3, 5), &[N], INT),
@@ -152,10 +153,19 @@ pub(crate) fn server_function(name: &str) -> Option<&'static ServerFunction> {
     FUNCTIONS.iter().find(|function| function.name == name)
 }
 
-/// `tsql_server(name, ..)` and `tsql_now(type, utc)`.
+/// `tsql_server(name, ..)`, `tsql_now(type, utc)` and `tsql_look(path)`, the bits of `sys.dm_os_file_exists`.
 pub(super) fn register(connection: &Connection, server: Arc<dyn Server>) -> rusqlite::Result<()> {
     let flags = FunctionFlags::SQLITE_UTF8;
-    let clock = server.clone();
+    let (clock, files) = (server.clone(), server.clone());
+    connection.create_scalar_function("tsql_look", 1, flags, move |context: &Context<'_>| {
+        Ok(match arguments(context)?.first() {
+            Some(Value::Text(path)) => {
+                let found = files.look(path).into_iter().enumerate();
+                Value::Integer(found.map(|(bit, is)| i64::from(is) << bit).sum())
+            }
+            _ => Value::Integer(0),
+        })
+    })?;
     connection.create_scalar_function("tsql_server", -1, flags, move |context: &Context<'_>| {
         call(&*server, &arguments(context)?).map_err(Message::raise)
     })?;

@@ -340,6 +340,7 @@ impl Databases {
                 writable: hidden == 0,
                 identity: false,
                 nullable: !row.get::<_, bool>(4)?,
+                derived: false,
             });
         }
         let text: Option<String> = self
@@ -450,29 +451,37 @@ impl Databases {
             .unwrap_or_else(Moment::epoch)
     }
 
-    fn file_facts(&self) -> Result<Vec<FileFacts>> {
+    /// The pages of 8 KB that the current database's file has, and those in use; none of a system database.
+    pub fn pages(&self) -> Result<(i64, i64)> {
         const PAGE_BYTES: i64 = 8192;
         let known = self.current()?;
-        let files = self.files(&known)?;
-        let used = match known.is_system() {
-            true => 0,
-            false => {
-                let schema = quoted(&self.attach(&known)?);
-                let pragma = |name: &str| -> rusqlite::Result<i64> {
-                    let sql = format!("PRAGMA {schema}.{name}");
-                    self.connection.query_row(&sql, [], |row| row.get(0))
-                };
-                (pragma("page_count")? - pragma("freelist_count")?) * pragma("page_size")?
-            }
+        if known.is_system() {
+            return Ok((0, 0));
+        }
+        let schema = quoted(&self.attach(&known)?);
+        let pragma = |name: &str| -> rusqlite::Result<i64> {
+            let sql = format!("PRAGMA {schema}.{name}");
+            self.connection.query_row(&sql, [], |row| row.get(0))
         };
+        let (count, free, bytes) =
+            (pragma("page_count")?, pragma("freelist_count")?, pragma("page_size")?);
+        let whole = |count: i64| (count.saturating_mul(bytes) + PAGE_BYTES - 1) / PAGE_BYTES;
+        Ok((whole(count), whole(count - free)))
+    }
+
+    fn file_facts(&self) -> Result<Vec<FileFacts>> {
+        const PAGE_KB: i64 = 8;
+        let known = self.current()?;
+        let files = self.files(&known)?;
+        let (_, used) = self.pages()?;
         let facts = |file: DatabaseFile| {
             let is_log = file.kind == files::FileKind::Log;
-            let bytes = if is_log { size_kb(&known, &file) * 1024 } else { used };
+            let log_pages = (size_kb(&known, &file) + PAGE_KB - 1) / PAGE_KB;
             FileFacts {
                 id: file.id,
                 is_log,
                 is_read_only: known.is_read_only,
-                used_pages: bytes.div_euclid(PAGE_BYTES) + i64::from(bytes % PAGE_BYTES > 0),
+                used_pages: if is_log { log_pages } else { used },
                 name: file.name,
             }
         };

@@ -1,6 +1,7 @@
 //! What functions of SQLite ask the session for: the clock, names, counters, the error that CATCH has caught.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
@@ -10,6 +11,7 @@ use super::properties::{
     bytes_most, connection_property, type_id, type_name, CertificateFacts, ColumnFacts, FileFacts,
 };
 use crate::functions::Server;
+use crate::instance::paths::{look_at, Places};
 use crate::message::{Message, Result};
 use crate::values::convert::Value;
 use crate::values::moment::Moment;
@@ -20,6 +22,9 @@ const VERSION: (i64, &str) = (16, "16.0.0.0");
 
 /// Microseconds of one tick of SQL Server's.
 const TICK_MICROSECONDS: i64 = 31_250;
+
+/// Folders that are remembered, at most.
+const ASKED_MOST: usize = 1000;
 
 /// The processor time of this process, in ticks.
 fn busy_ticks() -> i64 {
@@ -75,6 +80,9 @@ struct State {
     /// Each with whether it was set for the whole server.
     trace_flags: BTreeMap<i64, bool>,
     folders: [String; 3],
+    places: Places,
+    /// Folders that `sys.dm_os_file_exists` has found.
+    asked_for: Vec<PathBuf>,
     properties: Vec<DatabaseProperties>,
     row_count: i64,
     error: u32,
@@ -116,6 +124,8 @@ impl Shared {
                 context: BTreeMap::new(),
                 trace_flags: BTreeMap::new(),
                 folders: Default::default(),
+                places: Places::default(),
+                asked_for: Vec::new(),
                 properties: Vec::new(),
                 row_count: 0,
                 error: 0,
@@ -257,6 +267,16 @@ impl Shared {
         state.databases = databases;
         state.certificates = certificates;
         state.folders = folders;
+    }
+
+    /// Sets what paths stand for, for `sys.dm_os_file_exists`.
+    pub fn set_places(&self, places: Places) {
+        self.state().places = places;
+    }
+
+    /// The folders that the session has asked for and found.
+    pub fn folders_asked_for(&self) -> Vec<PathBuf> {
+        self.state().asked_for.clone()
     }
 
     /// Sets what DATABASEPROPERTYEX gives.
@@ -437,6 +457,16 @@ impl Server for Shared {
         self.statement_time()
     }
 
+    fn look(&self, path: &str) -> [bool; 3] {
+        let mut state = self.state();
+        let Some(place) = state.places.file(path) else { return [false; 3] };
+        let found = look_at(&place);
+        if found[1] && state.asked_for.len() < ASKED_MOST && !state.asked_for.contains(&place) {
+            state.asked_for.push(place);
+        }
+        found
+    }
+
     fn call(&self, function: &str, arguments: &[Value]) -> Result<Value> {
         let argument = |at: usize| match arguments.get(at) {
             Some(Value::Text(text)) => text.as_str(),
@@ -466,6 +496,8 @@ impl Server for Shared {
             "@@MICROSOFTVERSION" => Value::Integer(VERSION.0 << 24),
             "DB_ID" => number(self.database(&state, arguments).0),
             "DB_NAME" | "ORIGINAL_DB_NAME" => name(self.database(&state, arguments).1),
+            // Of a database in no availability group it is true.
+            "FN_HADR_BACKUP_IS_PREFERRED_REPLICA" => Value::Integer(1),
             "HAS_DBACCESS" => number(self.database(&state, arguments).0.map(|_| 1)),
             "DATABASEPROPERTYEX" => state
                 .properties

@@ -4,8 +4,8 @@
 //! joined rows belong to one row, UPDATE takes any of them, as SQL Server does.
 
 use pellucid_tsql::ast::{
-    ChangeTarget, ColumnName, Condition, Delete, Insert, InsertSource, Name, ObjectName, SetTarget,
-    TablePrimary, TableSource, Top, Update,
+    ChangeTarget, ColumnName, CommonTable, Condition, Delete, Insert, InsertSource, Name,
+    ObjectName, SetTarget, TablePrimary, TableSource, Top, Update,
 };
 
 use super::scope::{called, same, Clause, Level, Typed, View};
@@ -16,15 +16,15 @@ use crate::message::{table, Message, Result};
 use crate::values::types::{Family, Length};
 
 /// The rows that are changed.
-struct Target {
-    table: Table,
+pub(super) struct Target {
+    pub table: Table,
     /// How it is written.
-    name: String,
+    pub name: String,
     /// Its number among the tables of the level.
-    at: usize,
-    level: Level,
+    pub at: usize,
+    pub level: Level,
     /// From FROM on.
-    tail: String,
+    pub tail: String,
 }
 
 impl Translator<'_> {
@@ -148,7 +148,8 @@ impl Work<'_> {
         let mut common = Level::default();
         let with = self.with(&update.with, &mut common, View::EMPTY)?;
         let outer = View::inner(&View::EMPTY, &common, Clause::Other);
-        let found = self.found(&update.target, &update.from, update.filter.as_ref(), outer)?;
+        let among = (&update.with[..], &update.from[..]);
+        let found = self.found(&update.target, among, update.filter.as_ref(), outer)?;
         let limit = self.change_limit(update.top.as_ref())?;
         let view = View::inner(&outer, &found.level, Clause::Where);
         let mut names = Vec::new();
@@ -163,6 +164,9 @@ impl Work<'_> {
                 .iter()
                 .find(|other| same(&other.name, column.column.as_str()))
                 .ok_or_else(|| Message::of(table::UNKNOWN_COLUMN, [&column.column.as_str()]))?;
+            if target.derived {
+                return Err(super::change_common::derived_field(&found.name));
+            }
             if !target.writable {
                 return Err(Message::of(table::IDENTITY_UPDATED, [&target.name]));
             }
@@ -209,7 +213,8 @@ impl Work<'_> {
         let mut common = Level::default();
         let with = self.with(&delete.with, &mut common, View::EMPTY)?;
         let outer = View::inner(&View::EMPTY, &common, Clause::Other);
-        let found = self.found(&delete.target, &delete.from, delete.filter.as_ref(), outer)?;
+        let among = (&delete.with[..], &delete.from[..]);
+        let found = self.found(&delete.target, among, delete.filter.as_ref(), outer)?;
         let limit = self.change_limit(delete.top.as_ref())?;
         let row = row_of(&found)?;
         let key = found.table.row.clone().unwrap_or_default();
@@ -230,10 +235,19 @@ impl Work<'_> {
     fn found(
         &mut self,
         target: &ChangeTarget,
-        from: &[TableSource],
+        (with, from): (&[CommonTable], &[TableSource]),
         filter: Option<&Condition>,
         outer: View<'_>,
     ) -> Result<Target> {
+        if let Some((at, called)) = common_of(target, with, from) {
+            let mut found = self.common_target(&with[at], called, at, outer)?;
+            if let Some(filter) = filter {
+                let view = View::inner(&outer, &found.level, Clause::Where);
+                let filter = self.condition(filter, view)?;
+                found.tail.push_str(&format!(" WHERE {filter}"));
+            }
+            return Ok(found);
+        }
         let mut level = Level::default();
         let (table, name, at, mut tail) = if from.is_empty() {
             let (table, name) = self.target_table(target, outer)?;
@@ -325,7 +339,11 @@ impl Work<'_> {
     }
 
     /// The stored table that a FROM clause names.
-    fn changed(&mut self, primary: &TablePrimary, outer: View<'_>) -> Result<(Table, String)> {
+    pub(super) fn changed(
+        &mut self,
+        primary: &TablePrimary,
+        outer: View<'_>,
+    ) -> Result<(Table, String)> {
         match primary {
             TablePrimary::Table { name, .. } => {
                 not_common(name, outer)?;
@@ -393,6 +411,31 @@ impl Work<'_> {
             }
             _ => value.sql,
         })
+    }
+}
+
+/// The common table expression that the target is, where it stands alone or FROM names nothing but it: its place in WITH, and
+/// what it is called.
+fn common_of<'t>(
+    target: &'t ChangeTarget,
+    with: &[CommonTable],
+    from: &'t [TableSource],
+) -> Option<(usize, &'t Name)> {
+    let ChangeTarget::Table { name, .. } = target else { return None };
+    let of = |name: &ObjectName| {
+        let is_it = |common: &CommonTable| same(common.name.as_str(), name.object.as_str());
+        with.iter().position(is_it).filter(|_| name.is_bare())
+    };
+    match from {
+        [] => of(name).map(|at| (at, &name.object)),
+        [TableSource { table: TablePrimary::Table { name: only, alias, .. }, joins }]
+            if joins.is_empty() && name.is_bare() =>
+        {
+            let called = alias.as_ref().unwrap_or(&only.object);
+            let is_meant = same(called.as_str(), name.object.as_str());
+            of(only).filter(|_| is_meant).map(|at| (at, called))
+        }
+        _ => None,
     }
 }
 

@@ -232,10 +232,18 @@ impl Work<'_> {
     }
 }
 
-/// The name in capitals; only functions of SQL Server's own are known.
+/// The name in capitals; only functions of SQL Server's own are known. Those that begin with `fn_` are called by their schema.
 pub(super) fn function_name(call: &FunctionCall) -> Result<String> {
+    let name = call.name.object.as_str().to_uppercase();
+    let is_of_sys = || {
+        let schema = call.name.schema.as_ref().map(|schema| schema.as_str());
+        let is_sys = schema.is_some_and(|schema| schema.eq_ignore_ascii_case("sys"));
+        is_sys && call.name.database.is_none() && server_function(&name).is_some()
+    };
     match call.name.is_bare() {
-        true => Ok(call.name.object.as_str().to_uppercase()),
+        true if name.starts_with("FN_") => Err(Message::unknown_function(&name)),
+        true => Ok(name),
+        false if name.starts_with("FN_") && is_of_sys() => Ok(name),
         false => {
             let name = super::scope::object_text(&call.name);
             Err(Message::of(

@@ -155,6 +155,12 @@ impl<'v> View<'v> {
     /// 207, 209, 4104; 8120 and its like for a column that a grouped query does not have.
     pub fn column(&self, wanted: &ColumnName) -> Result<Typed> {
         if let Some(level) = self.level {
+            if wanted.column.as_str() == super::change_common::ROW {
+                let row = level.tables.first().and_then(|table| table.row.clone());
+                return row.map(|row| super::typed(row, SqlType::BigInt)).ok_or_else(|| {
+                    Message::unsupported("change of a view or a table without row identity")
+                });
+            }
             if let Some((table, column)) = find(level, wanted)? {
                 level.used.set(true);
                 let found = &level.tables[table].columns[column];

@@ -377,3 +377,60 @@ pub(super) const OPERATORS: [Column; 7] = [
     ("last_email_time", INT),
     ("category_id", INT),
 ];
+
+/// Source: Microsoft's "sys.dm_hadr_physical_seeding_stats".
+pub(super) const SEEDING: [Column; 22] = [
+    ("local_physical_seeding_id", GUID),
+    ("remote_physical_seeding_id", GUID),
+    ("local_database_id", INT),
+    ("local_database_name", NAME),
+    ("remote_machine_name", SqlType::nvarchar(128)),
+    ("role_desc", SqlType::nvarchar(60)),
+    ("internal_state_desc", DESC),
+    ("transfer_rate_bytes_per_second", BIGINT),
+    ("transferred_size_bytes", BIGINT),
+    ("database_size_bytes", BIGINT),
+    ("start_time_utc", TIME),
+    ("end_time_utc", TIME),
+    ("estimate_time_complete_utc", TIME),
+    ("total_disk_io_wait_time_ms", BIGINT),
+    ("total_network_wait_time_ms", BIGINT),
+    ("failure_code", INT),
+    ("failure_message", SqlType::nvarchar(2048)),
+    ("failure_time_utc", TIME),
+    ("is_compression_enabled", BIT),
+    ("is_encryption_enabled", BIT),
+    ("is_forced", BIT),
+    ("seeding_mode", INT),
+];
+
+/// Source: Microsoft's "log_shipping_primary_databases".
+pub(super) const SHIPPED_PRIMARIES: [Column; 12] = [
+    ("primary_id", GUID),
+    ("primary_database", NAME),
+    ("backup_directory", SqlType::nvarchar(500)),
+    ("backup_share", SqlType::nvarchar(500)),
+    ("backup_retention_period", INT),
+    ("backup_job_id", GUID),
+    ("monitor_server", NAME),
+    ("user_specified_monitor", BIT),
+    ("monitor_server_security_mode", BIT),
+    ("last_backup_file", SqlType::nvarchar(500)),
+    ("last_backup_date", TIME),
+    ("backup_compression", BYTE),
+];
+
+/// Source: Microsoft's "log_shipping_secondary_databases".
+pub(super) const SHIPPED_SECONDARIES: [Column; 11] = [
+    ("secondary_database", NAME),
+    ("secondary_id", GUID),
+    ("restore_delay", INT),
+    ("restore_all", BIT),
+    ("restore_mode", BIT),
+    ("disconnect_users", BIT),
+    ("block_size", INT),
+    ("buffer_count", INT),
+    ("max_transfer_size", INT),
+    ("last_restored_file", SqlType::nvarchar(500)),
+    ("last_restored_date", TIME),
+];

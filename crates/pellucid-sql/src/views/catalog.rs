@@ -51,6 +51,27 @@ pub(super) const OBJECTS: [Column; 10] = [
     ("is_ms_shipped", SqlType::Bit),
 ];
 
+/// Source: Microsoft's "sys.tables": the first ten are those of `sys.objects`.
+pub(super) const TABLES: [Column; 20] = {
+    let mut columns = [("", SqlType::Bit); 20];
+    let mut at = 0;
+    while at < OBJECTS.len() {
+        columns[at] = OBJECTS[at];
+        at += 1;
+    }
+    columns[10] = ("is_published", SqlType::Bit);
+    columns[11] = ("uses_ansi_nulls", SqlType::Bit);
+    columns[12] = ("is_replicated", SqlType::Bit);
+    columns[13] = ("is_tracked_by_cdc", SqlType::Bit);
+    columns[14] = ("is_filetable", SqlType::Bit);
+    columns[15] = ("is_memory_optimized", SqlType::Bit);
+    columns[16] = ("durability", SqlType::TinyInt);
+    columns[17] = ("temporal_type", SqlType::TinyInt);
+    columns[18] = ("is_external", SqlType::Bit);
+    columns[19] = ("is_node", SqlType::Bit);
+    columns
+};
+
 /// Source: Microsoft's "sys.sql_modules".
 pub(super) const MODULES: [Column; 7] = [
     ("object_id", SqlType::Int),
@@ -254,7 +275,13 @@ pub(super) fn routines(databases: &Databases) -> Result<Vec<Row>> {
 }
 
 pub(super) fn tables(databases: &Databases) -> Result<Vec<Row>> {
-    objects_of(databases, |is_view| !is_view)
+    let mut rows = objects_of(databases, |is_view| !is_view)?;
+    for row in &mut rows {
+        row.resize(TABLES.len(), Value::Integer(0));
+        // ANSI_NULLS ON, whatever was set.
+        row[11] = Value::Integer(1);
+    }
+    Ok(rows)
 }
 
 pub(super) fn views(databases: &Databases) -> Result<Vec<Row>> {

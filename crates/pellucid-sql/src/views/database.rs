@@ -1,5 +1,6 @@
 //! sys.databases, sysdatabases, sys.master_files, sys.database_files
 
+use super::sequence::Bases;
 use super::{flag, text, Column, Row};
 use pellucid::header::Standing;
 
@@ -61,7 +62,7 @@ pub(super) const SYSDATABASES: [Column; 7] = [
 ];
 
 /// Source: Microsoft's "sys.master_files" and "sys.database_files".
-pub(super) const FILES: [Column; 16] = [
+pub(super) const FILES: [Column; 18] = [
     ("database_id", SqlType::Int),
     ("file_id", SqlType::Int),
     ("file_guid", SqlType::UniqueIdentifier),
@@ -78,6 +79,8 @@ pub(super) const FILES: [Column; 16] = [
     ("is_media_read_only", SqlType::Bit),
     ("is_read_only", SqlType::Bit),
     ("is_percent_growth", SqlType::Bit),
+    ("is_sparse", SqlType::Bit),
+    ("differential_base_lsn", SqlType::numeric(25, 0)),
 ];
 
 pub(super) fn databases(databases: &Databases) -> Result<Vec<Row>> {
@@ -156,6 +159,7 @@ pub(super) fn sysdatabases(databases: &Databases) -> Result<Vec<Row>> {
 }
 
 pub(super) fn master_files(databases: &Databases) -> Result<Vec<Row>> {
+    let bases = Bases::of(databases)?;
     let mut rows = Vec::new();
     for known in databases.instance.databases()? {
         // What cannot be opened now has its own names all the same.
@@ -163,20 +167,23 @@ pub(super) fn master_files(databases: &Databases) -> Result<Vec<Row>> {
             let stem = known.path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
             DatabaseFile::defaults(&stem).into()
         });
-        rows.extend(files.iter().map(|file| file_row(&known, file)));
+        rows.extend(files.iter().map(|file| file_row(&known, file, &bases)));
     }
     Ok(rows)
 }
 
 pub(super) fn database_files(databases: &Databases) -> Result<Vec<Row>> {
     let known = databases.current()?;
-    Ok(databases.files(&known)?.iter().map(|file| file_row(&known, file)).collect())
+    let bases = Bases::of(databases)?;
+    Ok(databases.files(&known)?.iter().map(|file| file_row(&known, file, &bases)).collect())
 }
 
-fn file_row(known: &Known, file: &DatabaseFile) -> Row {
+fn file_row(known: &Known, file: &DatabaseFile, bases: &Bases) -> Row {
     const PAGE_KB: i64 = 8;
     let is_log = file.kind == FileKind::Log;
     let physical = match is_log {
+        // tempdb and model are no files.
+        _ if known.path.as_os_str().is_empty() => Value::Null,
         false => shown(&known.path),
         true => file.physical.clone().map_or_else(|| shown(&log_path(known)), Value::Text),
     };
@@ -200,5 +207,7 @@ fn file_row(known: &Known, file: &DatabaseFile) -> Row {
         flag(false),
         flag(known.is_read_only),
         flag(file.is_percent),
+        flag(false),
+        if is_log { Value::Null } else { bases.get(known) },
     ]
 }
