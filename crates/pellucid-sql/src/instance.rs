@@ -6,6 +6,7 @@
 pub(crate) mod files;
 pub(crate) mod folders;
 mod modules;
+mod options;
 pub(crate) mod paths;
 pub(crate) mod registry;
 mod settings;
@@ -20,8 +21,8 @@ use crate::message::Result;
 
 pub(crate) use files::{DatabaseFile, FileKind};
 pub(crate) use modules::Module;
+pub(crate) use options::{Setting, SETTINGS};
 pub(crate) use registry::{Known, PendingKey, State, MASTER, MSDB, TEMPDB};
-pub(crate) use settings::{Setting, SETTINGS};
 
 /// The name of the tables that hold what is known of databases, before all of them.
 const SCHEMA: &str = include_str!("instance/schema.sql");

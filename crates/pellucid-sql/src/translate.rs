@@ -86,6 +86,8 @@ pub struct TableColumn {
     pub nullable: bool,
     /// Whether it is one of a common table expression, and none of the table below.
     pub derived: bool,
+    /// Whether its text tells `a` from `A`.
+    pub sensitive: bool,
 }
 
 impl TableColumn {
@@ -101,6 +103,7 @@ impl TableColumn {
             identity: false,
             nullable: true,
             derived: false,
+            sensitive: false,
         }
     }
 }

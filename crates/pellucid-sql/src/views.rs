@@ -7,6 +7,8 @@ mod backup;
 mod catalog;
 mod database;
 mod key;
+mod machine;
+mod principal;
 mod provider;
 mod recovery;
 mod request;
@@ -47,6 +49,15 @@ const fn sys(
     View { schema: "sys", name, columns, rows, is_compatibility: false }
 }
 
+/// A view of SQL Server 2000, which is found without its schema, too.
+const fn old(
+    name: &'static str,
+    columns: &'static [Column],
+    rows: fn(&Databases) -> Result<Vec<Row>>,
+) -> View {
+    View { is_compatibility: true, ..sys(name, columns, rows) }
+}
+
 const fn msdb(
     name: &'static str,
     columns: &'static [Column],
@@ -63,12 +74,9 @@ const fn information(
     View { schema: "information_schema", name, columns, rows, is_compatibility: false }
 }
 
-static VIEWS: [View; 72] = [
+static VIEWS: [View; 91] = [
     sys("databases", &database::DATABASES, database::databases),
-    View {
-        is_compatibility: true,
-        ..sys("sysdatabases", &database::SYSDATABASES, database::sysdatabases)
-    },
+    old("sysdatabases", &database::SYSDATABASES, database::sysdatabases),
     sys("master_files", &database::FILES, database::master_files),
     sys("database_files", &database::FILES, database::database_files),
     sys("certificates", &key::CERTIFICATES, key::certificates),
@@ -81,6 +89,25 @@ static VIEWS: [View; 72] = [
     sys("dm_database_encryption_keys", &key::ENCRYPTION_KEYS, key::encryption_keys),
     sys("database_recovery_status", &recovery::STATUS, recovery::status),
     sys("dm_db_log_stats", &recovery::LOG_STATS, recovery::log_stats),
+    sys("server_principals", &principal::SERVER, principal::server),
+    sys("database_principals", &principal::DATABASE, principal::database),
+    sys("server_role_members", &principal::SERVER_MEMBERS, principal::server_members),
+    sys("database_role_members", &principal::DATABASE_MEMBERS, principal::database_members),
+    sys("server_permissions", &principal::PERMISSIONS, absent::none),
+    sys("database_permissions", &principal::PERMISSIONS, absent::none),
+    sys("sql_logins", &principal::SQL_LOGINS, principal::sql_logins),
+    old("syslogins", &principal::SYSLOGINS, principal::syslogins),
+    old("sysusers", &principal::SYSUSERS, principal::sysusers),
+    old("sysmembers", &principal::SYSMEMBERS, principal::sysmembers),
+    sys("servers", &machine::SERVERS, machine::servers),
+    old("sysservers", &machine::SYSSERVERS, machine::sysservers),
+    sys("dm_server_services", &machine::SERVICES, machine::services),
+    old("sysaltfiles", &machine::SYSALTFILES, machine::sysaltfiles),
+    old("sysfiles", &machine::SYSALTFILES, machine::sysfiles),
+    sys("dm_db_log_space_usage", &machine::LOG_SPACE, machine::log_space),
+    sys("dm_db_persisted_sku_features", &absent::SKU_FEATURES, absent::none),
+    sys("dm_server_audit_status", &absent::AUDITS, absent::none),
+    sys("change_tracking_databases", &absent::TRACKED, absent::none),
     sys("dm_exec_requests", &request::REQUESTS, request::requests),
     sys("dm_exec_sessions", &session::SESSIONS, session::sessions),
     sys("dm_exec_connections", &session::CONNECTIONS, session::connections),
@@ -116,7 +143,7 @@ static VIEWS: [View; 72] = [
     sys("backup_devices", &catalog::BACKUP_DEVICES, catalog::backup_devices),
     sys("schemas", &catalog::SCHEMAS, catalog::schemas),
     sys("objects", &catalog::OBJECTS, catalog::objects),
-    View { is_compatibility: true, ..sys("sysobjects", &catalog::SYSOBJECTS, catalog::sysobjects) },
+    old("sysobjects", &catalog::SYSOBJECTS, catalog::sysobjects),
     sys("tables", &catalog::TABLES, catalog::tables),
     sys("views", &catalog::OBJECTS, catalog::views),
     sys("procedures", &catalog::OBJECTS, catalog::procedures),

@@ -79,6 +79,13 @@ impl Session {
                 false => Err(Message::unsupported("more than one data file").into()),
             };
         };
+        if let Some(collation) = &create.collation {
+            let upper = collation.as_str().to_uppercase();
+            if ["_CS", "_BIN", "_AI"].iter().any(|kind| upper.contains(kind)) {
+                let option = format!("CREATE DATABASE COLLATE {}", collation.as_str());
+                return Err(Message::unsupported(option).into());
+            }
+        }
         match create.attach {
             Some(attach) => self.attach_database(create, data, attach),
             None => self.make_database(create, Some(data)),

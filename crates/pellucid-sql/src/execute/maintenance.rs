@@ -122,6 +122,9 @@ impl Session {
         options: &[DbccOption],
     ) -> Done {
         self.refuse_repair(command, second)?;
+        if options.iter().any(|option| option.name.as_str().eq_ignore_ascii_case("ESTIMATEONLY")) {
+            return Err(Message::unsupported(format!("DBCC {command} WITH ESTIMATEONLY")).into());
+        }
         let has = |wanted: &str| {
             options.iter().any(|option| option.name.as_str().eq_ignore_ascii_case(wanted))
         };

@@ -152,15 +152,23 @@ impl Session {
         let target = format!("{}.{}", quoted(&schema), quoted(&sqlite));
         match action {
             AlterTable::Add { elements, .. } => {
-                for element in elements {
+                let text = |element: &TableElement| -> Done<String> {
                     let TableElement::Column(column) = element else {
                         return Err(Message::unsupported("ALTER TABLE ADD CONSTRAINT").into());
                     };
                     let (text, _) = column_text(column, None)?;
-                    let sql = format!("ALTER TABLE {target} ADD COLUMN {text}");
-                    self.databases.connection.execute_batch(&sql)?;
+                    Ok(format!("ALTER TABLE {target} ADD COLUMN {text};"))
+                };
+                // All of them are looked at before one is added.
+                let all = elements.iter().map(text).collect::<Done<Vec<_>>>()?;
+                let connection = &self.databases.connection;
+                connection.execute_batch("SAVEPOINT \"alter table\"")?;
+                let added = connection.execute_batch(&all.concat());
+                if added.is_err() {
+                    connection.execute_batch("ROLLBACK TO \"alter table\"")?;
                 }
-                Ok(())
+                connection.execute_batch("RELEASE \"alter table\"")?;
+                Ok(added?)
             }
             AlterTable::DropColumns { if_exists, columns } => {
                 let found = self.databases.table_of(&schema, &sqlite, false)?;
@@ -429,6 +437,9 @@ fn column_text(column: &Column, key: Option<Option<String>>) -> Done<(String, Ma
     }
     if let Some(collation) = &column.collation {
         let upper = collation.as_str().to_uppercase();
+        if upper.contains("_AI") {
+            return Err(Message::unsupported(format!("COLLATE {}", collation.as_str())).into());
+        }
         if upper.contains("_CS") || upper.contains("_BIN") {
             text.push_str(" COLLATE BINARY");
         } else {

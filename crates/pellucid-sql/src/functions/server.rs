@@ -59,6 +59,7 @@ const FUNCTIONS: &[ServerFunction] = &[
     function("DATABASEPROPERTYEX", (2, 2), &[N], ANY),
     function("DB_ID", (0, 1), &[N], INT),
     function("DB_NAME", (0, 1), &[I], NAME),
+    function("DEFAULT_DOMAIN", (0, 0), &[], NAME),
     function("ERROR_LINE", (0, 0), &[], INT),
     function("ERROR_MESSAGE", (0, 0), &[], SqlType::nvarchar(4000)),
     function("ERROR_NUMBER", (0, 0), &[], INT),

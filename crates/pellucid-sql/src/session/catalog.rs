@@ -341,6 +341,7 @@ impl Databases {
                 identity: false,
                 nullable: !row.get::<_, bool>(4)?,
                 derived: false,
+                sensitive: false,
             });
         }
         let text: Option<String> = self
@@ -354,6 +355,11 @@ impl Databases {
             .flatten();
         let text = text.unwrap_or_default();
         let lower = text.to_ascii_lowercase();
+        if lower.contains("collate binary") {
+            for column in &mut columns {
+                column.sensitive = is_sensitive(&lower, &column.sqlite);
+            }
+        }
         if lower.contains("autoincrement") {
             if let Some(identity) = identity_column(&lower, &columns) {
                 columns[identity].writable = false;
@@ -608,6 +614,19 @@ pub(crate) fn sqlite_name(name: &ObjectName) -> String {
         }
         _ => name.object.as_str().to_owned(),
     }
+}
+
+/// Whether the text of a table that CREATE TABLE has made gives a column the collation of a `_CS` or `_BIN`.
+fn is_sensitive(lower: &str, column: &str) -> bool {
+    let name = quoted(&column.to_ascii_lowercase());
+    let rest = lower.find(&name).map(|at| &lower[at + name.len()..]);
+    rest.is_some_and(|rest| {
+        // What stands behind the type, whose precision has commas, too.
+        let own = rest.split(" collate ").nth(1).zip(rest.split(" collate ").next());
+        own.is_some_and(|(collation, before)| {
+            collation.starts_with("binary") && !before.contains('"')
+        })
+    })
 }
 
 /// The column that the text of a table numbers by itself.

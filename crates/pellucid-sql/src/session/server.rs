@@ -509,7 +509,8 @@ impl Server for Shared {
                     state.certificates.iter().find(|other| other.eq_ignore_ascii_case(argument(0)));
                 number(found.map(|name| super::object_id("certificate", name)))
             }
-            "ASYMKEY_ID" | "KEY_GUID" => Value::Null,
+            // This machine is in no domain of Windows.
+            "ASYMKEY_ID" | "KEY_GUID" | "DEFAULT_DOMAIN" => Value::Null,
             "KEY_ID" => number(
                 state
                     .keys

@@ -332,12 +332,12 @@ fn trimmed(sql: &str) -> String {
     }
 }
 
-/// What EXISTS asks where it selects `*` of groups: no column is looked at, so that none has to be grouped by.
+/// What EXISTS asks where it selects `*` of groups or of no table: no column is looked at, so that none has to be there.
 fn starless(query: &Query) -> Option<Query> {
     let QueryBody::Select(select) = &query.body else { return None };
     let is_star = |item: &SelectItem| matches!(item, SelectItem::Star(None));
     let is_grouped = !select.group.is_empty() || select.having.is_some();
-    if !is_grouped || !select.items.iter().all(is_star) {
+    if !(is_grouped || select.from.is_empty()) || !select.items.iter().all(is_star) {
         return None;
     }
     let mut select = select.clone();

@@ -157,7 +157,10 @@ impl Work<'_> {
                 let sql = format!("{t}.{}", quoted(&column.sqlite));
                 ScopeColumn {
                     name: column.name.clone(),
-                    value: typed(read(sql, column.data_type, column.stored), column.data_type),
+                    value: Typed {
+                        sensitive: column.sensitive,
+                        ..typed(read(sql, column.data_type, column.stored), column.data_type)
+                    },
                 }
             })
             .collect();

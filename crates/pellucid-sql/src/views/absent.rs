@@ -434,3 +434,27 @@ pub(super) const SHIPPED_SECONDARIES: [Column; 11] = [
     ("last_restored_file", SqlType::nvarchar(500)),
     ("last_restored_date", TIME),
 ];
+
+/// Source: Microsoft's "sys.dm_db_persisted_sku_features".
+pub(super) const SKU_FEATURES: [Column; 2] = [("feature_name", NAME), ("feature_id", INT)];
+
+/// Source: Microsoft's "sys.dm_server_audit_status".
+pub(super) const AUDITS: [Column; 7] = [
+    ("audit_id", INT),
+    ("name", NAME),
+    ("status", SqlType::SmallInt),
+    ("status_desc", SqlType::nvarchar(256)),
+    ("status_time", SqlType::DateTime2(7)),
+    ("audit_file_path", SqlType::nvarchar(256)),
+    ("audit_file_size", BIGINT),
+];
+
+/// Source: Microsoft's "sys.change_tracking_databases".
+pub(super) const TRACKED: [Column; 6] = [
+    ("database_id", INT),
+    ("is_auto_cleanup_on", BIT),
+    ("retention_period", INT),
+    ("retention_period_units", BYTE),
+    ("retention_period_units_desc", DESC),
+    ("max_cleanup_version", BIGINT),
+];

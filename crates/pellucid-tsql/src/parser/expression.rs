@@ -194,6 +194,13 @@ impl Parser<'_> {
         }
     }
 
+    fn function_argument(&mut self) -> Result<Expression> {
+        match self.at(K::DEFAULT) {
+            true => self.unsupported("DEFAULT as an argument"),
+            false => self.expression(),
+        }
+    }
+
     /// `(arguments) [WITHIN GROUP (..)] [OVER (..)]`
     pub(super) fn call(&mut self, name: ObjectName) -> Result<FunctionCall> {
         let trims = name.is_bare() && name.object.as_str().eq_ignore_ascii_case("TRIM");
@@ -210,7 +217,7 @@ impl Parser<'_> {
             TokenKind::Symbol(Symbol::RightParenthesis) if !distinct => {
                 FunctionArguments::Values(Vec::new())
             }
-            _ => FunctionArguments::Values(self.comma_list(Self::expression)?),
+            _ => FunctionArguments::Values(self.comma_list(Self::function_argument)?),
         };
         if trims && self.at(K::FROM) {
             return self.unsupported("TRIM with FROM");

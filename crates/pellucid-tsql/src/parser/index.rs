@@ -2,8 +2,8 @@
 
 use super::Parser;
 use crate::ast::{
-    CreateIndex, DropIndex, IndexAction, IndexColumn, IndexOption, MaintenanceStatement,
-    ObjectName, ObjectStatement, Partition, StatementKind,
+    CreateIndex, DropIndex, IndexAction, IndexColumn, IndexOption, IndexSwitch,
+    MaintenanceStatement, ObjectName, ObjectStatement, Partition, StatementKind,
 };
 use crate::error::Result;
 use crate::keyword::Keyword as K;
@@ -147,9 +147,12 @@ impl Parser<'_> {
     }
 
     fn index_option(&mut self) -> Result<IndexOption> {
-        if let Some(switch) = self.accept_word() {
+        if let Some(switch) = self.accept_word::<IndexSwitch>() {
             self.require_symbol(Symbol::Equal)?;
             let on = self.on_off()?;
+            if on && switch == IndexSwitch::IgnoreDupKey {
+                return self.unsupported("IGNORE_DUP_KEY = ON");
+            }
             return match on && self.at_symbol(Symbol::LeftParenthesis) {
                 true => self.unsupported("WAIT_AT_LOW_PRIORITY"),
                 false => Ok(IndexOption::Switch { switch, on }),

@@ -130,9 +130,7 @@ impl Parser<'_> {
     fn named_table(&mut self) -> Result<TablePrimary> {
         let name: ObjectName = self.object_name()?;
         if self.at_symbol(Symbol::LeftParenthesis) {
-            // Old scripts leave out the WITH before hints.
-            let hinted = matches!(self.peek(), TokenKind::Keyword(word) if TableHint::from_keyword(word).is_some());
-            if !hinted {
+            if !self.hint_follows() {
                 let call = self.call(name)?;
                 let alias = self.optional_table_alias()?;
                 return Ok(TablePrimary::Function { call, alias });
@@ -145,8 +143,16 @@ impl Parser<'_> {
             return self.unsupported("FOR SYSTEM_TIME");
         }
         let alias = self.simple_alias()?;
-        let hints = self.table_hints()?;
+        let hints = match self.at_symbol(Symbol::LeftParenthesis) && self.hint_follows() {
+            true => self.parenthesized_list(Self::table_hint)?,
+            false => self.table_hints()?,
+        };
         Ok(TablePrimary::Table { name, alias, hints })
+    }
+
+    /// Old scripts leave out the WITH before hints.
+    fn hint_follows(&self) -> bool {
+        matches!(self.peek(), TokenKind::Keyword(word) if TableHint::from_keyword(word).is_some())
     }
 
     /// `WITH (NOLOCK, ..)`; empty if there is none.

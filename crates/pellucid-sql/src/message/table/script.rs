@@ -37,6 +37,9 @@ rows! {
         "Column names in each table must be unique. Column name '{column}' in table '{table}' is specified more than \
          once.";
     2714, 16, OBJECT_EXISTS = "There is already an object named '{name}' in the database.";
+    2754, 16, LOG_NEEDED =
+        "Error severity levels greater than 18 can only be specified by members of the sysadmin role, using the WITH LOG \
+         option.";
     2812, 16, UNKNOWN_PROCEDURE = "Could not find stored procedure '{name}'.";
     3701, 11, CANNOT_DROP =
         "Cannot drop the {what} '{name}', because it does not exist or you do not have permission.";
