@@ -27,6 +27,7 @@ mod statistics;
 mod steps;
 mod trace;
 mod transaction;
+mod view;
 mod worker;
 
 use std::sync::Arc;

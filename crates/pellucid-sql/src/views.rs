@@ -61,7 +61,7 @@ const fn information(
     View { schema: "information_schema", name, columns, rows, is_compatibility: false }
 }
 
-static VIEWS: [View; 64] = [
+static VIEWS: [View; 65] = [
     sys("databases", &database::DATABASES, database::databases),
     View {
         is_compatibility: true,
@@ -117,6 +117,7 @@ static VIEWS: [View; 64] = [
     sys("indexes", &catalog::INDEXES, catalog::indexes),
     information("tables", &catalog::INFORMATION_TABLES, catalog::information_tables),
     information("columns", &catalog::INFORMATION_COLUMNS, catalog::information_columns),
+    information("views", &catalog::INFORMATION_VIEWS, catalog::information_views),
     information("routines", &catalog::ROUTINES, catalog::routines),
     msdb("backupset", &backup::SETS, backup::sets),
     msdb("backupmediaset", &backup::MEDIA, backup::media),
