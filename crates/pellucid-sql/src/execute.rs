@@ -28,6 +28,7 @@ mod statistics;
 mod steps;
 mod trace;
 mod transaction;
+mod view;
 mod worker;
 
 use std::sync::Arc;

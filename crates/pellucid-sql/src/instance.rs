@@ -15,12 +15,12 @@ use std::path::{Path, PathBuf};
 
 use pellucid_backup::history::{History, FILE, MASTER_FILE};
 use pellucid_keyring::Keyring;
-use rusqlite::{Connection, OpenFlags};
+use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior};
 
 use crate::message::Result;
 
 pub(crate) use files::{DatabaseFile, FileKind};
-pub(crate) use modules::Module;
+pub(crate) use modules::{Module, ModuleKind};
 pub(crate) use options::{Setting, SETTINGS};
 pub(crate) use registry::{Known, PendingKey, State, MASTER, MSDB, TEMPDB};
 
@@ -125,10 +125,26 @@ fn open_msdb(home: &Path) -> Result<Connection> {
     msdb.busy_timeout(WAIT)?;
     // Whoever may only read the instance finds them made.
     let last = "SELECT count(*) FROM sqlite_schema WHERE name IN ('pellucid_module', 'pellucid_request_text')";
-    if msdb.query_row(last, [], |row| row.get::<_, i64>(0))? < 2 {
-        msdb.execute_batch(&format!("BEGIN IMMEDIATE; {SCHEMA}; COMMIT"))?;
+    let has_all = msdb.query_row(last, [], |row| row.get::<_, i64>(0))? == 2;
+    if !has_all || !modules::tells_kinds(&msdb)? {
+        match make_tables(&msdb) {
+            // Procedures of before are there all the same.
+            Err(error) if has_all && is_read_only(&error) => {}
+            made => made?,
+        }
     }
     Ok(msdb)
+}
+
+fn make_tables(msdb: &Connection) -> rusqlite::Result<()> {
+    let made = Transaction::new_unchecked(msdb, TransactionBehavior::Immediate)?;
+    made.execute_batch(SCHEMA)?;
+    modules::tell_kinds(&made)?;
+    made.commit()
+}
+
+fn is_read_only(error: &rusqlite::Error) -> bool {
+    error.sqlite_error_code() == Some(rusqlite::ErrorCode::ReadOnly)
 }
 
 fn empty_msdb() -> Result<Connection> {

@@ -17,6 +17,7 @@ mod expression;
 mod from;
 mod function;
 mod into;
+mod module;
 mod operator;
 mod order;
 mod over;
@@ -29,12 +30,13 @@ mod table_function;
 mod visit;
 mod xml;
 
-use crate::message::Result;
+use crate::message::{Message, Result};
 use crate::values::types::SqlType;
 
 pub(crate) use assign::binary as operator_of;
 pub use assign::{execute_assignments, Variables};
 pub(crate) use into::without_into;
+pub use module::ViewDefinition;
 use pellucid_tsql::ast::{Condition, Delete, Expression, Insert, ObjectName, Query, Update};
 pub(crate) use scope::object_text;
 use scope::{Typed, View};
@@ -47,6 +49,17 @@ pub trait Catalog {
     /// # Errors
     /// What SQL Server says of the name, such as 911 for its database.
     fn table(&self, name: &ObjectName) -> Result<Option<Table>>;
+
+    /// The view of a script's of this name, asked for where there is no table of it.
+    ///
+    /// # Errors
+    /// As [`Self::table`].
+    fn view(&self, _name: &ObjectName) -> Result<Option<ViewDefinition>> {
+        Ok(None)
+    }
+
+    /// A view could not be used because of what was found within it.
+    fn view_failed(&self, _name: &ObjectName, _found: &Message) {}
 
     /// The table variable of this name, without the `@`; `None`: message 1087.
     fn table_variable(&self, _name: &str) -> Option<Table> {
@@ -224,6 +237,9 @@ impl<'c> Translator<'c> {
             aliases: 0,
             recursion_most: 100,
             split: None,
+            views: Vec::new(),
+            views_named: 0,
+            depth: 0,
             budget: budget::Budget::default(),
         }
     }
@@ -320,6 +336,12 @@ struct Work<'c> {
     recursion_most: u64,
     /// While the steps of assignments are made.
     split: Option<assign::Split>,
+    /// The views around what is translated, the innermost last.
+    views: Vec<module::Within>,
+    /// Views translated so far.
+    views_named: usize,
+    /// How many queries, conditions and expressions are around what is translated.
+    depth: u32,
     budget: budget::Budget,
 }
 

@@ -115,6 +115,7 @@ mod sql_sessions;
 mod sql_settings;
 mod sql_tails;
 mod sql_tools;
+mod sql_view_modules;
 mod sql_views;
 mod sql_walkthrough;
 mod standby;

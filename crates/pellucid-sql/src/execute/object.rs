@@ -10,8 +10,8 @@ use pellucid_tsql::ast::{
 };
 use rusqlite::OptionalExtension;
 
+use super::view::of_another_kind;
 use super::Done;
-use crate::instance::files::FILES_TABLE;
 use crate::message::{table, Message};
 use crate::session::{is_internal, sqlite_name, Session};
 use crate::translate::{object_text, quoted};
@@ -41,7 +41,7 @@ impl Session {
             ObjectStatement::CreateTable(create) => self.create_table(create),
             ObjectStatement::AlterTable { table, action } => self.alter_table(table, action),
             ObjectStatement::DropTables { if_exists, tables } => {
-                self.drop_objects("table", tables, *if_exists)
+                self.drop_tables(tables, *if_exists)
             }
             ObjectStatement::TruncateTable(table) => {
                 let Some((schema, sqlite, false)) = self.find(table)? else {
@@ -62,10 +62,8 @@ impl Session {
             ObjectStatement::DropProcedures { if_exists, procedures } => {
                 self.drop_procedures(procedures, *if_exists)
             }
-            ObjectStatement::View(_) => Err(Message::unsupported("CREATE VIEW").into()),
-            ObjectStatement::DropViews { if_exists, views } => {
-                self.drop_objects("view", views, *if_exists)
-            }
+            ObjectStatement::View(view) => self.create_view(view),
+            ObjectStatement::DropViews { if_exists, views } => self.drop_views(views, *if_exists),
             // A schema is a part of a table's name: it is there as soon as a table has it.
             ObjectStatement::CreateSchema { .. } | ObjectStatement::DropSchema { .. } => Ok(()),
         }
@@ -114,17 +112,17 @@ impl Session {
 
     /// Attached schema and SQLite's name of a table that is about to be made.
     pub(super) fn new_table(&self, name: &ObjectName) -> Done<(String, String)> {
-        let own = [FILES_TABLE, INDEXES_TABLE]
-            .iter()
-            .any(|own| own.eq_ignore_ascii_case(name.object.as_str()));
-        if own || self.find(name)?.is_some() {
+        if self.is_own_table(name) || self.find(name)?.is_some() {
             return Err(Message::object_exists(name.object.as_str()).into());
         }
         if name.object.as_str().starts_with('#') {
             return Ok(("temp".to_owned(), name.object.as_str().to_owned()));
         }
-        let (schema, sqlite) =
-            (self.databases.schema_of(name.database.as_ref())?.1, sqlite_name(name));
+        let (known, schema) = self.databases.schema_of(name.database.as_ref())?;
+        let sqlite = sqlite_name(name);
+        if self.databases.instance.module(&known, &sqlite)?.is_some() {
+            return Err(Message::object_exists(name.object.as_str()).into());
+        }
         match schema == "temp" && is_internal(&sqlite) {
             true => Err(Message::unsupported(format!("the name {sqlite} in tempdb")).into()),
             false => Ok((schema, sqlite)),
@@ -213,21 +211,29 @@ impl Session {
         }
     }
 
-    fn drop_objects(&mut self, what: &'static str, names: &[ObjectName], if_exists: bool) -> Done {
+    fn drop_tables(&mut self, names: &[ObjectName], if_exists: bool) -> Done {
         for name in names {
             match self.find(name)? {
-                Some((schema, sqlite, is_view)) if is_view == (what == "view") => {
+                Some((schema, sqlite, false)) => {
                     // SQLite would delete the rows first, and with them those of other tables.
-                    if !is_view && self.is_referenced(&schema, &sqlite)? {
+                    if self.is_referenced(&schema, &sqlite)? {
                         return Err(
                             Message::of(table::DROP_REFERENCED, [&name.object.as_str()]).into()
                         );
                     }
-                    let sql = format!("DROP {what} {}.{}", quoted(&schema), quoted(&sqlite));
+                    let sql = format!("DROP TABLE {}.{}", quoted(&schema), quoted(&sqlite));
                     self.databases.connection.execute_batch(&sql)?;
                 }
-                _ if if_exists => {}
-                _ => return Err(Message::cannot_drop(what, &object_text(name)).into()),
+                Some(_) => return Err(of_another_kind("TABLE", name, "view")),
+                None => {
+                    if !name.object.as_str().starts_with('#') {
+                        let (known, _) = self.databases.schema_of(name.database.as_ref())?;
+                        self.refuse_drop_of_module(&known, None, name)?;
+                    }
+                    if !if_exists {
+                        return Err(Message::cannot_drop("table", &object_text(name)).into());
+                    }
+                }
             }
         }
         Ok(())

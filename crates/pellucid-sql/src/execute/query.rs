@@ -27,7 +27,15 @@ impl Session {
         let Some(frame) = self.frames.last() else { return Err(Raised::cancelled()) };
         let names = Names { databases: &self.databases, frame };
         let translator = Translator::new(&names, frame).ansi_nulls(!self.settings.nulls_are_equal);
-        Ok(translate(translator)?)
+        let failed_views = &self.databases.failed_views;
+        failed_views.borrow_mut().clear();
+        translate(translator).map_err(|message| {
+            let of_view = |view: String| Message::of(table::VIEW_NOT_BOUND, [&view]);
+            let mut failed = failed_views.take();
+            // APPLY translates its right side again.
+            failed.dedup();
+            failed.into_iter().map(of_view).fold(Raised::from(message), Raised::and)
+        })
     }
 
     /// The table that a name stands for.

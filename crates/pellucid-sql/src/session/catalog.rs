@@ -14,7 +14,8 @@ use pellucid_vfs::pins::{Expectation, Lesser};
 use pellucid_vfs::seal_request::{Credentials, Request};
 use rusqlite::{Connection, OptionalExtension};
 
-use super::objects::Object;
+use super::modules::ReadView;
+use super::objects::{object_id, Object};
 use super::properties::{ColumnFacts, FileFacts};
 use super::server::DatabaseProperties;
 use super::{declared_type, Frame, Shared};
@@ -24,9 +25,9 @@ use crate::instance::paths::Folder;
 use crate::instance::registry::text;
 use crate::instance::{own_uri, uri, Instance, Known, State, MASTER, MSDB, TEMPDB};
 use crate::message::{Message, Result};
-use crate::translate::{quoted, Catalog, Stored, Table, TableColumn};
+use crate::translate::{object_text, quoted, Catalog, Stored, Table, TableColumn, ViewDefinition};
 use crate::values::moment::{Moment, TICKS_SECOND};
-use crate::values::types::Family;
+use crate::values::types::{Family, SqlType};
 use crate::views;
 
 /// Databases attached at once: SQLite's limit is 10, and `msdb` is one.
@@ -47,6 +48,11 @@ pub(crate) struct Databases {
     has_msdb: Cell<bool>,
     has_master: Cell<bool>,
     table_variables: Cell<u32>,
+    pub(super) read_views: RefCell<Vec<ReadView>>,
+    /// Whether the columns of views are being listed.
+    pub(super) lists_views: Cell<bool>,
+    /// The views of a translation that could not be used, the innermost first.
+    pub failed_views: RefCell<Vec<String>>,
 }
 
 impl std::fmt::Debug for Databases {
@@ -70,6 +76,9 @@ impl Databases {
             has_msdb: Cell::new(false),
             has_master: Cell::new(false),
             table_variables: Cell::new(0),
+            read_views: RefCell::default(),
+            lists_views: Cell::new(false),
+            failed_views: RefCell::default(),
         })
     }
 
@@ -496,16 +505,20 @@ impl Databases {
 
     fn columns(&self, objects: &[Object]) -> Result<Vec<ColumnFacts>> {
         let mut columns = Vec::new();
+        let mut add = |object, all: Vec<(String, SqlType)>| {
+            for (number, (name, data_type)) in (1..).zip(all) {
+                columns.push(ColumnFacts { object, number, name, data_type });
+            }
+        };
         for object in objects.iter().filter(|object| !object.sqlite.is_empty()) {
             let found = self.table_of(&object.attached, &object.sqlite, object.kind == "V")?;
-            for (at, column) in (1..).zip(found.columns) {
-                columns.push(ColumnFacts {
-                    object: object.id,
-                    number: at,
-                    name: column.name,
-                    data_type: column.data_type,
-                });
-            }
+            let found = found.columns.into_iter().map(|one| (one.name, one.data_type));
+            add(object.id, found.collect());
+        }
+        let known = self.current()?;
+        for (view, found) in self.columns_of_views(&known)? {
+            let found = found.into_iter().map(|one| (one.name, one.data_type));
+            add(object_id(&known.name, &view), found.collect());
         }
         Ok(columns)
     }
@@ -531,8 +544,8 @@ impl Databases {
                 self.objects_of(&known.name, &format!("d{}", known.id), &mut objects)?;
             }
             for module in self.instance.modules(&known)? {
-                let object = Object::new(&known.name, "", &module.name, "P");
-                // It has no columns.
+                let object = Object::new(&known.name, "", &module.name, module.kind.letter());
+                // Its columns are none of SQLite's.
                 let sqlite = String::new();
                 objects.push(Object { definition: Some(module.definition), sqlite, ..object });
             }
@@ -742,6 +755,33 @@ impl Catalog for Names<'_> {
         match databases.find_object(&attached, name)? {
             Some((sqlite, is_view)) => databases.table_of(&attached, &sqlite, is_view).map(Some),
             None => compatible(),
+        }
+    }
+
+    fn view(&self, name: &ObjectName) -> Result<Option<ViewDefinition>> {
+        let is_servers = name.schema.as_ref().map(Name::as_str).is_some_and(|schema| {
+            schema.eq_ignore_ascii_case("sys") || schema.eq_ignore_ascii_case("information_schema")
+        });
+        if is_servers || name.server.is_some() || name.object.as_str().starts_with('#') {
+            return Ok(None);
+        }
+        let databases = self.databases;
+        let known = match &name.database {
+            Some(database) => databases.instance.find(database.as_str())?,
+            None => Some(databases.current()?),
+        };
+        match known {
+            Some(known) => databases.view(&known, &sqlite_name(name)),
+            None => Ok(None),
+        }
+    }
+
+    fn view_failed(&self, name: &ObjectName, found: &Message) {
+        /// What names and columns are not, or not any more.
+        const OF_BINDING: [u32; 12] =
+            [206, 207, 208, 209, 911, 4104, 4121, 8120, 8155, 8156, 8158, 8159];
+        if OF_BINDING.contains(&found.number) {
+            self.databases.failed_views.borrow_mut().push(object_text(name));
         }
     }
 

@@ -8,6 +8,7 @@ use pellucid_tsql::ast::{
     ObjectName, SetTarget, TablePrimary, TableSource, Top, Update,
 };
 
+use super::module::Named;
 use super::scope::{called, same, Clause, Level, Typed, View};
 use super::{
     quoted, Parameter, ResultColumn, Statement, Stored, Table, TableColumn, Translator, Work,
@@ -363,7 +364,7 @@ impl Work<'_> {
                 Ok((self.named_table(name)?, super::scope::object_text(name)))
             }
             ChangeTarget::Variable(variable) => {
-                let table = self.catalog.table_variable(&variable.0);
+                let table = self.table_variable(&variable.0);
                 let table = table.ok_or_else(|| Message::undeclared_table(&variable.0))?;
                 Ok((table, format!("@{}", variable.0)))
             }
@@ -371,8 +372,10 @@ impl Work<'_> {
     }
 
     fn named_table(&mut self, name: &ObjectName) -> Result<Table> {
-        let table = self.catalog.table(name)?;
-        table.ok_or_else(|| Message::of(table::UNKNOWN_OBJECT, [&super::scope::object_text(name)]))
+        match self.named(name)? {
+            Named::Table(table) => Ok(table),
+            Named::View(_) => Err(Message::unsupported("change of rows through a view")),
+        }
     }
 
     /// The column of the changed table itself.

@@ -24,7 +24,12 @@ impl Work<'_> {
         match condition {
             Condition::And(all) => self.conditions(all, "AND", view),
             Condition::Or(all) => self.conditions(all, "OR", view),
-            Condition::Not(inner) => Ok(format!("(NOT {})", self.condition(inner, view)?)),
+            Condition::Not(inner) => {
+                self.depth += 1;
+                let inner = self.condition(inner, view)?;
+                self.depth -= 1;
+                Ok(format!("(NOT {inner})"))
+            }
             Condition::Compare { left, comparison, right } => {
                 let may_be_null = [may_be_null(left), may_be_null(right)];
                 let left = self.expression(left, view)?;

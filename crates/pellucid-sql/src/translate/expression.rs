@@ -18,10 +18,13 @@ use crate::values::types::{literal_numeric, Length, SqlType};
 impl Work<'_> {
     /// A value and its type.
     pub(super) fn expression(&mut self, expression: &Expression, view: View<'_>) -> Result<Typed> {
-        match self.splits() {
+        self.depth += 1;
+        let value = match self.splits() {
             true => self.split_expression(expression, view),
             false => self.node(expression, view),
-        }
+        };
+        self.depth -= 1;
+        value
     }
 
     /// As [`Self::expression`], whose operands go through it.

@@ -5,6 +5,7 @@ use pellucid_tsql::ast::{
     TablePrimary, TableSource,
 };
 
+use super::module::Named;
 use super::scope::{called, same, Clause, Column, Level, Relation, ScopeColumn, ScopeTable};
 use super::{quoted, typed, Stored, Table, Typed, View, Work};
 use crate::message::{table, Message, Result};
@@ -102,18 +103,17 @@ impl Work<'_> {
                     return Ok(text);
                 }
                 super::table_function::refuse_without_arguments(name)?;
-                let table = self.catalog.table(name)?.ok_or_else(|| {
-                    Message::of(table::UNKNOWN_OBJECT, [&super::scope::object_text(name)])
-                })?;
                 let called = match alias {
                     Some(alias) => alias.clone().into(),
                     None => name.clone(),
                 };
-                self.stored(table, called, level)
+                match self.named(name)? {
+                    Named::Table(table) => self.stored(table, called, level),
+                    Named::View(view) => self.viewed(&view, called, level),
+                }
             }
             TablePrimary::Variable { variable, alias } => {
                 let table = self
-                    .catalog
                     .table_variable(&variable.0)
                     .ok_or_else(|| Message::undeclared_table(&variable.0))?;
                 let called = match alias {

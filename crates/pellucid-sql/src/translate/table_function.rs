@@ -188,7 +188,7 @@ impl Work<'_> {
                 }
             });
         }
-        let mut rows = self.catalog.table(&call.name)?.ok_or_else(|| {
+        let mut rows = self.catalog.table(&self.placed(&call.name))?.ok_or_else(|| {
             Message::of(table::UNKNOWN_OBJECT, [&super::scope::object_text(&call.name)])
         })?;
         rows.columns.retain(|column| Some(column.name.as_str()) != function.hidden);

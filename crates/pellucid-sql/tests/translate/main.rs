@@ -13,4 +13,5 @@ mod odd;
 mod queries;
 mod server;
 mod types;
+mod views;
 mod xml;

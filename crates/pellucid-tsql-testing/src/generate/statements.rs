@@ -45,11 +45,13 @@ impl Choices<'_> {
             _ => {
                 let mut query = self.query();
                 query.with = self.with();
+                query.options.clear();
                 ObjectStatement::View(View {
                     verb,
                     name: self.object(),
                     columns: self.names(0),
                     schema_binding: self.flag(),
+                    metadata: self.flag(),
                     query: Box::new(query),
                     check_option: self.flag(),
                 })

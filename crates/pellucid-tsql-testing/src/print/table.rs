@@ -229,7 +229,9 @@ impl Print for ProcedureParameter {
 impl Print for View {
     fn print(&self, to: &mut Printer) {
         put!(to, self.verb, " VIEW ", self.name, Listed(" (", &self.columns, ")"));
-        put!(to, If(self.schema_binding, " WITH SCHEMABINDING"), " AS ", self.query);
+        put!(to, If(self.schema_binding, " WITH SCHEMABINDING"));
+        let word = if self.schema_binding { ", " } else { " WITH " };
+        put!(to, If(self.metadata, word), If(self.metadata, "VIEW_METADATA"), " AS ", self.query);
         put!(to, If(self.check_option, " WITH CHECK OPTION"));
     }
 }

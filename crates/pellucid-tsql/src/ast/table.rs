@@ -248,6 +248,8 @@ pub struct View {
     pub columns: Vec<Name>,
     /// `WITH SCHEMABINDING`
     pub schema_binding: bool,
+    /// `WITH VIEW_METADATA`, which changes no result.
+    pub metadata: bool,
     /// What it stands for.
     pub query: Box<Query>,
     /// `WITH CHECK OPTION`

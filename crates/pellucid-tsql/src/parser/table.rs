@@ -6,7 +6,7 @@ use crate::ast::{
     Name, ObjectName, ObjectStatement, References, ReferentialAction, StatementKind,
     TableConstraint, TableElement, TableRule, View, ViewVerb,
 };
-use crate::error::Result;
+use crate::error::{ErrorKind, Result};
 use crate::keyword::Keyword as K;
 use crate::lexer::{Symbol, TokenKind};
 
@@ -352,27 +352,38 @@ impl Parser<'_> {
         self.require(K::VIEW)?;
         let name = self.object_name()?;
         let columns = self.optional_names()?;
-        let schema_binding = match self.accept(K::WITH) {
-            true if self.at(K::SCHEMABINDING) => {
-                self.advance();
-                true
-            }
-            true if self.at_name() => {
-                let option = self.text(self.current).to_uppercase();
-                return self.unsupported(format!("VIEW WITH {option}"));
-            }
-            true => return self.unexpected(),
-            false => false,
-        };
+        let (mut schema_binding, mut metadata) = (false, false);
+        if self.accept(K::WITH) {
+            self.comma_list(|p| {
+                if p.at(K::ENCRYPTION) {
+                    // It hides from nobody who has the key.
+                    return p.unsupported("VIEW WITH ENCRYPTION");
+                }
+                let is_metadata =
+                    p.at_name() && p.text(p.current).eq_ignore_ascii_case("VIEW_METADATA");
+                if is_metadata {
+                    p.advance();
+                } else {
+                    p.require(K::SCHEMABINDING)?;
+                }
+                metadata |= is_metadata;
+                schema_binding |= !is_metadata;
+                Ok(())
+            })?;
+        }
         self.require(K::AS)?;
         let with = self.with()?;
         let query = Box::new(self.query_with(with)?);
+        if !query.options.is_empty() {
+            let near = "OPTION".to_owned();
+            return self.fail_at(self.last, ErrorKind::SyntaxKeyword { near });
+        }
         let check_option = self.at_both(K::WITH, K::CHECK);
         if check_option {
             self.require_all(&[K::WITH, K::CHECK, K::OPTION])?;
         }
         self.closed = true;
-        let view = View { verb, name, columns, schema_binding, query, check_option };
+        let view = View { verb, name, columns, schema_binding, metadata, query, check_option };
         Ok(StatementKind::Object(ObjectStatement::View(view)))
     }
 

@@ -59,6 +59,9 @@ fn syntax() {
         ("SELECT 1 UNION", 102, 1, "Incorrect syntax near 'UNION'."),
         ("SELECT a FROM t ORDER BY a COLLATE x COLLATE y", 156, 1, "Incorrect syntax near the keyword 'COLLATE'."),
         ("CREATE VIEW v AS SELECT 1 AS a SELECT 2", 156, 1, "Incorrect syntax near the keyword 'SELECT'."),
+        ("CREATE VIEW v AS SELECT 1 AS a\nOPTION (MAXRECURSION 5)", 156, 2, "Incorrect syntax near the keyword 'OPTION'."),
+        ("CREATE VIEW v WITH NOTHING AS SELECT 1 AS a", 102, 1, "Incorrect syntax near 'NOTHING'."),
+        ("CREATE VIEW v WITH SCHEMABINDING, ENCRYPTION AS SELECT 1 AS a", 50001, 1, "'VIEW WITH ENCRYPTION' is not supported."),
     ]);
 }
 

@@ -106,6 +106,7 @@ rows! {
     1033, 15, ORDER_BY_IN_SUBQUERY =
         "The ORDER BY clause is invalid in views, inline functions, derived tables, subqueries, and common table \
          expressions, unless TOP, OFFSET or FOR XML is also specified.";
+    1054, 15, STAR_BOUND_TO_SCHEMA = "Syntax '*' is not allowed in schema-bound objects.";
     1060, 15, TOP_NOT_INTEGER =
         "The number of rows provided for a TOP or FETCH clauses row count parameter must be an integer.";
     1062, 15, TIES_WITHOUT_ORDER_BY =
@@ -120,6 +121,7 @@ rows! {
     2628, 16, TRUNCATED =
         "String or binary data would be truncated in table '{table}', column '{column}'. Truncated value: '{cut}'.";
     3623, 16, BAD_FLOAT_OPERATION = "An invalid floating point operation occurred.";
+    4103, 15, TEMPORARY_VIEW = "\"{name}\": Temporary views are not allowed.";
     4104, 16, UNBOUND = "The multi-part identifier \"{name}\" could not be bound.";
     4108, 15, WINDOW_OUTSIDE_SELECT =
         "Windowed functions can only appear in the SELECT or ORDER BY clauses.";
@@ -140,6 +142,21 @@ rows! {
         "RANGE is only supported with UNBOUNDED and CURRENT ROW window frame delimiters.";
     4406, 16, DERIVED_FIELD =
         "Update or insert of view or function '{name}' failed because it contains a derived or constant field.";
+    4413, 16, VIEW_NOT_BOUND = "Could not use view or function '{view}' because of binding errors.";
+    4429, 16, VIEW_OF_ITSELF =
+        "View or function '{view}' contains a self-reference. Views or functions cannot reference themselves directly \
+         or indirectly.";
+    4506, 16, VIEW_COLUMN_TWICE =
+        "Column names in each view or function must be unique. Column name '{column}' in view or function '{view}' is \
+         specified more than once.";
+    4508, 16, VIEW_OF_TEMPORARY =
+        "Views or functions are not allowed on temporary tables. Table names that begin with '#' denote temporary \
+         tables.";
+    4511, 16, VIEW_COLUMN_WITHOUT_NAME =
+        "Create View or Function failed because no column name was specified for column {position}.";
+    4512, 16, NOT_BOUND_TO_SCHEMA =
+        "Cannot schema bind view '{view}' because name '{name}' is invalid for schema binding. Names must be in \
+         two-part format and an object cannot reference itself.";
     5308, 16, ORDER_BY_INDEX_IN_WINDOW =
         "Windowed functions, aggregates and NEXT VALUE FOR functions do not support integer indices as ORDER BY clause \
          expressions.";

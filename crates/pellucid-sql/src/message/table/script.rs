@@ -33,6 +33,8 @@ rows! {
     1222, 16, LOCK_TIMEOUT = "Lock request time out period exceeded.";
     1913, 16, INDEX_EXISTS =
         "The operation failed because an index or statistics with name '{name}' already exists on table '{table}'.";
+    2010, 16, INCOMPATIBLE_OBJECT =
+        "Cannot perform alter on '{name}' because it is an incompatible object type.";
     2705, 16, COLUMN_MADE_TWICE =
         "Column names in each table must be unique. Column name '{column}' in table '{table}' is specified more than \
          once.";
@@ -40,9 +42,15 @@ rows! {
     2754, 16, LOG_NEEDED =
         "Error severity levels greater than 18 can only be specified by members of the sysadmin role, using the WITH LOG \
          option.";
+    2760, 16, UNKNOWN_SCHEMA =
+        "The specified schema name \"{schema}\" either does not exist or you do not have permission to use it.";
+    2809, 16, NOT_A_PROCEDURE =
+        "The request for procedure '{name}' failed because '{name}' is a {kind} object.";
     2812, 16, UNKNOWN_PROCEDURE = "Could not find stored procedure '{name}'.";
     3701, 11, CANNOT_DROP =
         "Cannot drop the {what} '{name}', because it does not exist or you do not have permission.";
+    3705, 16, DROP_OF_ANOTHER_KIND =
+        "Cannot use DROP {what} with '{name}' because '{name}' is a {kind}. Use DROP {other}.";
     3726, 16, DROP_REFERENCED =
         "Could not drop object '{name}' because it is referenced by a FOREIGN KEY constraint.";
     3902, 16, COMMIT_WITHOUT_TRANSACTION =

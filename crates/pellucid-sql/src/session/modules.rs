@@ -1,0 +1,101 @@
+//! The views of scripts as translations need them, read once, and their columns.
+
+use std::rc::Rc;
+
+use pellucid_tsql::ast::{self, Name, ObjectStatement, StatementKind};
+use pellucid_tsql::parse_as;
+
+use super::{Databases, Frame, Names};
+use crate::instance::{Known, Module, ModuleKind};
+use crate::message::Result;
+use crate::translate::{ResultColumn, Translator, ViewDefinition};
+
+/// Views that are kept as they were read.
+const READ_MOST: usize = 64;
+
+/// A view that was read.
+#[derive(Debug)]
+pub(super) struct ReadView {
+    definition: String,
+    quoted_identifier: bool,
+    view: Rc<ast::View>,
+}
+
+impl Databases {
+    /// The view of that name in a database.
+    ///
+    /// # Errors
+    /// SQLite's; what the parser says of its text.
+    pub fn view(&self, known: &Known, sqlite: &str) -> Result<Option<ViewDefinition>> {
+        match self.instance.module(known, sqlite)? {
+            Some(module) => self.view_of(known, &module),
+            None => Ok(None),
+        }
+    }
+
+    fn view_of(&self, known: &Known, module: &Module) -> Result<Option<ViewDefinition>> {
+        let database = Name::new(known.name.clone());
+        let (Some(database), ModuleKind::View) = (database, module.kind) else { return Ok(None) };
+        let definition = |view| ViewDefinition {
+            database,
+            view,
+            ansi_nulls: module.ansi_nulls,
+            bytes: module.definition.len(),
+        };
+        let is_it = |read: &&ReadView| {
+            read.definition == module.definition
+                && read.quoted_identifier == module.quoted_identifier
+        };
+        let read = self.read_views.borrow().iter().find(is_it).map(|read| Rc::clone(&read.view));
+        if let Some(view) = read {
+            return Ok(Some(definition(view)));
+        }
+        let parsed = parse_as(&module.definition, module.quoted_identifier)?;
+        let view = parsed.statements.into_iter().find_map(|statement| match statement.kind {
+            StatementKind::Object(ObjectStatement::View(view)) => Some(Rc::new(view)),
+            _ => None,
+        });
+        if let Some(view) = &view {
+            let mut views = self.read_views.borrow_mut();
+            if views.len() >= READ_MOST {
+                views.clear();
+            }
+            views.push(ReadView {
+                definition: module.definition.clone(),
+                quoted_identifier: module.quoted_identifier,
+                view: Rc::clone(view),
+            });
+        }
+        Ok(view.map(definition))
+    }
+
+    /// The columns of the current database's views that can be used: name, and columns.
+    ///
+    /// # Errors
+    /// SQLite's.
+    pub fn columns_of_views(&self, known: &Known) -> Result<Vec<(String, Vec<ResultColumn>)>> {
+        // A view may be one of the very list that is made here.
+        if self.lists_views.replace(true) {
+            return Ok(Vec::new());
+        }
+        let failed = self.failed_views.take();
+        let listed = self.list_columns_of_views(known);
+        self.failed_views.replace(failed);
+        self.lists_views.set(false);
+        listed
+    }
+
+    fn list_columns_of_views(&self, known: &Known) -> Result<Vec<(String, Vec<ResultColumn>)>> {
+        let frame = Frame::default();
+        let names = Names { databases: self, frame: &frame };
+        let mut all = Vec::new();
+        for module in self.instance.modules(known)? {
+            // One whose tables are gone has none.
+            let Ok(Some(definition)) = self.view_of(known, &module) else { continue };
+            if let Ok(columns) = Translator::new(&names, &frame).columns_of_view(&definition) {
+                all.push((module.name, columns));
+            }
+        }
+        Ok(all)
+    }
+}
