@@ -22,6 +22,7 @@ mod query;
 mod request;
 mod restore;
 mod restore_log;
+mod restore_system;
 mod set;
 mod statistics;
 mod steps;

@@ -113,6 +113,7 @@ mod sql_scripts;
 mod sql_server;
 mod sql_sessions;
 mod sql_settings;
+mod sql_system_backups;
 mod sql_tails;
 mod sql_tools;
 mod sql_views;
