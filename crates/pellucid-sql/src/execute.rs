@@ -269,6 +269,11 @@ impl Session {
         if self.cancel.is_asked() {
             return Err(Raised::cancelled());
         }
+        if self.stack.is_spent() {
+            // As 217: what the batches around would go on with is half done.
+            let raised = Raised::from(Message::of(table::STACK_SPENT, []));
+            return Err(Raised { is_thrown: true, ..raised });
+        }
         let is_control = matches!(statement.kind, StatementKind::Control(_));
         let is_set = matches!(statement.kind, StatementKind::Session(_));
         if self.settings.no_execution && !is_set {

@@ -104,6 +104,7 @@ mod sql_delete_file;
 mod sql_load;
 mod sql_log;
 mod sql_messages;
+mod sql_nesting;
 mod sql_options;
 mod sql_output;
 mod sql_procedures;
