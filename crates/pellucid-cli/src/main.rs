@@ -292,7 +292,7 @@ fn main() -> ExitCode {
         Command::Scan(args) => scan::run(args, &output),
         Command::Accept(args) => accept::run(args, &output),
         Command::Policy(args) => policy::run(args, &output),
-        Command::Sql(args) => sql::run(args, &output),
+        Command::Sql(args) => sql::large_stack::run(args, &output),
         Command::Doctor(args) => doctor::run(args, &output),
         Command::Events(args) => events::run(args, &output),
         Command::Run(args) => run::run(args),

@@ -12,6 +12,7 @@ mod form;
 mod idle;
 mod interrupt;
 mod json;
+pub mod large_stack;
 mod prompt;
 mod runner;
 mod screen;
@@ -241,6 +242,7 @@ fn open(args: &SqlArgs, output: &Output, disk: &Disk, is_prompt: bool) -> Result
         quoted_identifier: args.quoted_identifiers,
         workstation: args.workstation.clone(),
         load: args.load.clone(),
+        stack_bytes: Some(large_stack::STATEMENT_BYTES),
     };
     let reopen = move |screen: &Rc<RefCell<Screen>>, interrupts: &Interrupts| {
         session(options.clone(), screen, interrupts)

@@ -23,6 +23,7 @@ mod query;
 mod request;
 mod restore;
 mod restore_log;
+mod restore_system;
 mod set;
 mod statistics;
 mod steps;
@@ -269,6 +270,11 @@ impl Session {
     pub(crate) fn run_statement(&mut self, statement: &Statement) -> Done<Flow> {
         if self.cancel.is_asked() {
             return Err(Raised::cancelled());
+        }
+        if self.stack.is_spent() {
+            // As 217: what the batches around would go on with is half done.
+            let raised = Raised::from(Message::of(table::STACK_SPENT, []));
+            return Err(Raised { is_thrown: true, ..raised });
         }
         let is_control = matches!(statement.kind, StatementKind::Control(_));
         let is_set = matches!(statement.kind, StatementKind::Session(_));

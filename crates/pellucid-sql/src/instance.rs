@@ -86,6 +86,16 @@ impl Instance {
         Ok(())
     }
 
+    /// Closes `msdb`, for whoever puts another file in its place; [`Self::open_msdb_if_closed`] opens that.
+    ///
+    /// # Errors
+    /// SQLite's.
+    pub fn close_msdb(&mut self) -> Result<()> {
+        self.msdb = empty_msdb()?;
+        self.is_closed = true;
+        Ok(())
+    }
+
     /// The keyring.
     ///
     /// # Errors

@@ -27,6 +27,7 @@ mod objects;
 mod properties;
 mod recovery;
 mod server;
+mod stack;
 mod types;
 
 use std::collections::HashMap;
@@ -70,6 +71,9 @@ pub struct Options {
     pub workstation: Option<String>,
     /// SQLite extensions with the collations and functions that the schemas of databases need.
     pub load: Vec<PathBuf>,
+    /// Bytes of the executing thread's stack that statements may use; a batch that needs more ends with 8631. Without it 1 MiB,
+    /// which the stack of any thread has twice.
+    pub stack_bytes: Option<usize>,
 }
 
 /// Whoever takes what statements give.
@@ -143,6 +147,7 @@ pub struct Session {
     pub(crate) label: Option<String>,
     pub(crate) settings: Settings,
     pub(crate) cancel: Cancel,
+    pub(crate) stack: stack::Stack,
     pub(crate) program: Option<PathBuf>,
     /// Extensions for every connection to a database.
     pub(crate) load: Vec<PathBuf>,
@@ -203,6 +208,7 @@ impl Session {
                 ..Settings::default()
             },
             cancel,
+            stack: stack::Stack::new(options.stack_bytes),
             program: options.program,
             load: options.load,
             tries: 0,
@@ -222,6 +228,7 @@ impl Session {
     /// Executes a batch. What goes wrong goes to the sink.
     pub fn execute(&mut self, batch: &str) -> Outcome {
         self.cancel.begin();
+        self.stack.begin();
         self.severity = 0;
         self.tries = 0;
         self.kept = None;

@@ -84,6 +84,13 @@ impl Session {
             .into());
         }
         let options = self.options(backup)?;
+        if options.has(BackupFlag::Differential) && known.is_system() {
+            return Err(match known.id {
+                MASTER => Message::of(table::FULL_OF_MASTER, []),
+                _ => Message::unsupported("BACKUP DATABASE msdb WITH DIFFERENTIAL"),
+            }
+            .into());
+        }
         let files = Files {
             families: self.files_of(&backup.devices)?,
             mirrors: backup
@@ -169,7 +176,10 @@ impl Session {
             MASTER if kind == BackupKind::Log => Err(Message::of(table::LOG_OF_MASTER, []).into()),
             2 => Err(Message::of(table::TEMPDB_REFUSED, []).into()),
             MSDB => Ok(known),
-            MASTER => Err(Message::of(table::KEYS_IN_FILES, []).into()),
+            MASTER => {
+                self.databases.make_master()?;
+                Ok(known)
+            }
             _ if known.is_system() => {
                 Err(Message::unsupported(format!("BACKUP DATABASE {}", known.name)).into())
             }
@@ -381,9 +391,13 @@ impl Session {
         let mut request =
             Request::begin(&self.databases.instance, &self.shared, command, &known.name, &text);
         let sink = &mut self.sink;
+        // Nobody writes to a database whose pages are being set aside, nor how far that is.
+        let can_tell = known.id != MSDB;
         back_up(job, &mut |now| {
             let percent = percent(now.pages, now.all);
-            request.progress(percent);
+            if can_tell {
+                request.progress(percent);
+            }
             stats.until(percent.min(99.0), &mut |message| {
                 let (procedure, server) = (procedure.clone(), server.clone());
                 sink.message(&Report { message, line, procedure, server });
@@ -427,6 +441,12 @@ impl Session {
             u64::from(done.header.page_size),
             took,
         ));
+        if known.id == MASTER {
+            self.inform(Message::of(table::KEYS_NOT_IN_MASTER, []));
+        }
+        if known.is_system() && options.encryption.is_none() {
+            self.inform(Message::of(table::UNDER_OWN_KEY, [&known.name]));
+        }
     }
 }
 

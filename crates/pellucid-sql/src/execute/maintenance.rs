@@ -1,19 +1,22 @@
 //! DBCC, ALTER INDEX, UPDATE STATISTICS, CHECKPOINT, RECONFIGURE.
 
+use pellucid::shown::Shown;
 use pellucid_engine::audit::{
     audit_with, is_told_of_the_application, Audit, Options as AuditOptions, OrphanRow,
 };
 use pellucid_engine::checked::{self, Begun};
-use pellucid_engine::inspect::Kind;
+use pellucid_engine::inspect::{inspect, Kind};
+use pellucid_files::paths::is_there;
 use pellucid_keyring::CheckFound;
 use pellucid_tsql::ast::{
     DbccArgument, DbccOption, IndexAction, Literal, MaintenanceStatement, Name, ObjectName,
     Partition,
 };
+use pellucid_vfs::seal_request::{Credentials, Request};
 use rusqlite::OptionalExtension;
 
 use super::{Done, Raised};
-use crate::instance::{Known, State};
+use crate::instance::{Known, State, MASTER, MSDB};
 use crate::message::{table, Message};
 use crate::session::{sqlite_name, Session};
 use crate::translate::quoted;
@@ -129,8 +132,7 @@ impl Session {
             options.iter().any(|option| option.name.as_str().eq_ignore_ascii_case(wanted))
         };
         if known.is_system() {
-            self.end_of_dbcc(has("NO_INFOMSGS"));
-            return Ok(());
+            return self.check_system(&known, has("PHYSICAL_ONLY"), has("NO_INFOMSGS"));
         }
         let begun = Begun::now(&known.path);
         let attached = self.databases.attach(&known);
@@ -155,6 +157,30 @@ impl Session {
         let found = audit_with(&known.path, look, &self.load, &mut |_, _, _| ())?;
         remember(begun, &known, &found.file_id, &checked::found(&found, has("PHYSICAL_ONLY")));
         self.tell_found(command, &known, &found, has("NO_INFOMSGS"))
+    }
+
+    /// `master` and `msdb` are sealed files of the instance; nothing lies in the others.
+    fn check_system(&mut self, known: &Known, physical_only: bool, quiet: bool) -> Done {
+        if ![MASTER, MSDB].contains(&known.id) || !is_there(&known.path) {
+            self.end_of_dbcc(quiet);
+            return Ok(());
+        }
+        self.databases.release(known)?;
+        let name = known.path.shown();
+        let trouble = match inspect(&known.path)?.kind {
+            Kind::Sealed(sealed) => {
+                let opened = sealed.header.unwrap(&Credentials::gather(&Request::default())?);
+                opened.err().map(|error| format!("'{name}': {error}"))
+            }
+            Kind::Damaged(error) => Some(format!("'{name}': {error}")),
+            _ => Some(format!("'{name}' is not the sealed file that it was")),
+        };
+        if let Some(told) = trouble {
+            return Err(Message::of(table::DATABASE_DAMAGED, [&known.name, &told]).into());
+        }
+        let look = AuditOptions { physical_only, cores: pellucid_backup::job::processors() };
+        let found = audit_with(&known.path, look, &[], &mut |_, _, _| ())?;
+        self.tell_found(known, &found, quiet)
     }
 
     /// A plain database has no tags: SQLite's own checks are all there is.

@@ -193,10 +193,33 @@ impl Databases {
     /// # Errors
     /// SQLite's, within a transaction that uses it.
     pub fn release(&self, known: &Known) -> Result<()> {
+        let system = match known.id {
+            MASTER => Some((&self.has_master, "DETACH master")),
+            MSDB => Some((&self.has_msdb, "DETACH msdb")),
+            _ => None,
+        };
+        if let Some((is_attached, detach)) = system {
+            if is_attached.get() {
+                self.connection.execute_batch(detach)?;
+                is_attached.set(false);
+            }
+            return Ok(());
+        }
         let mut attached = self.attached.borrow_mut();
         if let Some(at) = attached.iter().position(|(id, _)| *id == known.id) {
             self.connection.execute_batch(&format!("DETACH \"d{}\"", known.id))?;
             attached.remove(at);
+        }
+        Ok(())
+    }
+
+    /// Lets go of every database, for whoever puts another `msdb` there: which database has which number is another one then.
+    ///
+    /// # Errors
+    /// As [`Self::release`].
+    pub fn release_all(&self) -> Result<()> {
+        for known in self.instance.databases()? {
+            self.release(&known)?;
         }
         Ok(())
     }
@@ -231,7 +254,10 @@ impl Databases {
     }
 
     /// The same, made if it is not there.
-    fn make_master(&self) -> Result<String> {
+    ///
+    /// # Errors
+    /// As [`Self::attach_master`].
+    pub fn make_master(&self) -> Result<String> {
         if !self.has_master.get() {
             let path = pellucid_backup::history::History::master_file()?;
             self.connection.execute("ATTACH ?1 AS master", [own_uri(&path)])?;

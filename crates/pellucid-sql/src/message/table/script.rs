@@ -85,6 +85,9 @@ rows! {
     8164, 16, INSERT_EXEC_NESTED = "An INSERT EXEC statement cannot be nested.";
     8178, 16, PARAMETER_MISSING =
         "The parameterized query '{statement}' expects the parameter '@{parameter}', which was not supplied.";
+    8631, 17, STACK_SPENT =
+        "Internal error: Server stack limit has been reached. Please look for potentially deep nesting in your query, and \
+         try to simplify it.";
     10704, 15, THROW_OUTSIDE_CATCH =
         "To rethrow an error, a THROW statement must be used inside a CATCH block. Insert the THROW statement inside a \
          CATCH block, or add error parameters to the THROW statement.";
