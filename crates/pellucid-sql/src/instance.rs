@@ -24,6 +24,8 @@ pub(crate) use settings::{Setting, SETTINGS};
 
 /// The name of the tables that hold what is known of databases, before all of them.
 const SCHEMA: &str = include_str!("instance/schema.sql");
+/// The tables of jobs.
+const JOBS: &str = include_str!("instance/jobs.sql");
 /// What a keyring says that only a password opens.
 const MASTER_KEY_MISSING: u32 = 15581;
 /// How long to wait for another session that changes the same.
@@ -122,9 +124,10 @@ fn open_msdb(home: &Path) -> Result<Connection> {
     )?;
     msdb.busy_timeout(WAIT)?;
     // Whoever may only read the instance finds them made.
-    let last = "SELECT count(*) FROM sqlite_schema WHERE name IN ('pellucid_module', 'pellucid_request_text')";
-    if msdb.query_row(last, [], |row| row.get::<_, i64>(0))? < 2 {
-        msdb.execute_batch(&format!("BEGIN IMMEDIATE; {SCHEMA}; COMMIT"))?;
+    let last = "SELECT count(*) FROM sqlite_schema WHERE name IN ('pellucid_module', 'pellucid_request_text', \
+                'pellucid_agent_session')";
+    if msdb.query_row(last, [], |row| row.get::<_, i64>(0))? < 3 {
+        msdb.execute_batch(&format!("BEGIN IMMEDIATE; {SCHEMA}; {JOBS} COMMIT"))?;
     }
     Ok(msdb)
 }
@@ -134,6 +137,7 @@ fn empty_msdb() -> Result<Connection> {
     msdb.execute_batch("PRAGMA temp_store = MEMORY")?;
     msdb.execute_batch(pellucid_backup::history::SCHEMA)?;
     msdb.execute_batch(SCHEMA)?;
+    msdb.execute_batch(JOBS)?;
     Ok(msdb)
 }
 

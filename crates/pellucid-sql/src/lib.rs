@@ -9,6 +9,7 @@
 mod execute;
 pub mod functions;
 mod instance;
+mod jobs;
 pub mod message;
 pub mod session;
 pub mod translate;

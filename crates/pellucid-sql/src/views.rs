@@ -6,6 +6,7 @@ mod absent;
 mod backup;
 mod catalog;
 mod database;
+mod jobs;
 mod key;
 mod provider;
 mod recovery;
@@ -61,7 +62,7 @@ const fn information(
     View { schema: "information_schema", name, columns, rows, is_compatibility: false }
 }
 
-static VIEWS: [View; 64] = [
+static VIEWS: [View; 67] = [
     sys("databases", &database::DATABASES, database::databases),
     View {
         is_compatibility: true,
@@ -125,14 +126,17 @@ static VIEWS: [View; 64] = [
     msdb("logmarkhistory", &backup::MARKS, backup::marks),
     msdb("restorehistory", &backup::RESTORES, backup::restores),
     msdb("restorefile", &backup::RESTORE_FILES, backup::restore_files),
-    msdb("sysjobs", &absent::JOBS, absent::none),
-    msdb("sysjobhistory", &absent::JOB_HISTORY, absent::none),
-    msdb("sysjobsteps", &absent::JOB_STEPS, absent::none),
-    msdb("sysjobactivity", &absent::JOB_ACTIVITY, absent::none),
-    msdb("sysjobservers", &absent::JOB_SERVERS, absent::none),
-    msdb("sysjobschedules", &absent::JOB_SCHEDULES, absent::none),
-    msdb("sysschedules", &absent::SCHEDULES, absent::none),
-    msdb("sysoperators", &absent::OPERATORS, absent::none),
+    msdb("sysjobs", &jobs::JOBS, jobs::jobs),
+    msdb("sysjobs_view", &jobs::JOBS_VIEW, jobs::jobs_view),
+    msdb("sysjobhistory", &jobs::JOB_HISTORY, jobs::history),
+    msdb("sysjobsteps", &jobs::JOB_STEPS, jobs::steps),
+    msdb("sysjobactivity", &jobs::JOB_ACTIVITY, jobs::activity),
+    msdb("sysjobservers", &jobs::JOB_SERVERS, jobs::servers),
+    msdb("sysjobschedules", &jobs::JOB_SCHEDULES, jobs::job_schedules),
+    msdb("sysschedules", &jobs::SCHEDULES, jobs::schedules),
+    msdb("syscategories", &jobs::CATEGORIES, jobs::categories),
+    msdb("syssessions", &jobs::SESSIONS, jobs::sessions),
+    msdb("sysoperators", &jobs::OPERATORS, jobs::operators),
 ];
 
 /// The names of the tables of `msdb`.

@@ -10,6 +10,7 @@ use super::properties::{
     bytes_most, connection_property, type_id, type_name, CertificateFacts, ColumnFacts, FileFacts,
 };
 use crate::functions::Server;
+use crate::jobs::accounts;
 use crate::message::{Message, Result};
 use crate::values::convert::Value;
 use crate::values::moment::Moment;
@@ -607,6 +608,10 @@ impl Server for Shared {
             "IS_SRVROLEMEMBER" | "IS_MEMBER" | "IS_ROLEMEMBER" | "HAS_PERMS_BY_NAME" => {
                 Value::Integer(1)
             }
+            "SUSER_SNAME" if !arguments.is_empty() => match &arguments[0] {
+                Value::Blob(sid) => name(accounts::name_of_sid(sid)),
+                _ => Value::Null,
+            },
             "ORIGINAL_LOGIN" | "SUSER_NAME" | "SUSER_SNAME" | "SYSTEM_USER" => text(&self.user),
             "SUSER_ID" | "DATABASE_PRINCIPAL_ID" | "USER_ID" => Value::Integer(1),
             "SUSER_SID" => Value::Blob(vec![1]),
