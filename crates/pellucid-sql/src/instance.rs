@@ -86,6 +86,11 @@ impl Instance {
         Ok(())
     }
 
+    /// Whether only a password opens the database master key, so that `msdb` is not at hand.
+    pub fn is_closed(&self) -> bool {
+        self.is_closed
+    }
+
     /// The keyring.
     ///
     /// # Errors

@@ -15,3 +15,5 @@ pub mod session;
 pub mod translate;
 pub mod values;
 mod views;
+
+pub use jobs::agent;

@@ -4,6 +4,7 @@
 //! Method: a script as Management Studio writes it, and what views and messages show behind; the agent is the program's own.
 
 use crate::sql_server::{errors, Server};
+use crate::support::{said_with, PELLUCID};
 
 /// "Script Job as CREATE": in a transaction, each return code looked at, a label behind its end.
 fn script(name: &str, command: &str, schedule: &str) -> String {
@@ -355,4 +356,276 @@ fn assert_in_no_file(server: &Server, marker: &str) {
         assert!(!found, "{}", path.display());
     }
     assert!(files > 3, "{files}");
+}
+
+/// `pellucid agent --once`: what it printed.
+fn agent_once(server: &Server) -> crate::support::Said {
+    server.0.pellucid(&["agent", "--once"])
+}
+
+/// The history, a line for each row: step, name, number of the error, outcome, tries before.
+fn outcomes(server: &Server) -> Vec<String> {
+    server.rows(
+        "SELECT CONCAT(step_id, ' ', step_name, ' ', sql_message_id, ' ', run_status, ' ', retries_attempted) \
+         FROM msdb.dbo.sysjobhistory ORDER BY instance_id",
+    )
+}
+
+/// A job without a schedule, of a step for each command, that is to be started.
+fn request(server: &Server, name: &str, steps: &[(&str, &str)]) {
+    let mut script = format!("SET NOCOUNT ON\nEXEC msdb.dbo.sp_add_job '{name}'\n");
+    for (at, (command, options)) in steps.iter().enumerate() {
+        let command = command.replace('\'', "''");
+        script += &format!(
+            "EXEC msdb.dbo.sp_add_jobstep @job_name = '{name}', @step_name = 'step{}', @command = N'{command}'{options}\n",
+            at + 1
+        );
+    }
+    script += &format!(
+        "EXEC msdb.dbo.sp_add_jobserver @job_name = '{name}'\nEXEC msdb.dbo.sp_start_job '{name}'"
+    );
+    let told = said_with(server.0.command(PELLUCID).args(["sql", "-x"]), &script).succeeded();
+    assert!(told.contains("no 'pellucid agent' is running"), "{told}");
+}
+
+/// Makes every schedule due.
+fn make_due(server: &Server) {
+    crate::support::history(&server.0)
+        .execute("UPDATE pellucid_job_schedule SET next_run = 1", [])
+        .unwrap();
+}
+
+#[test]
+fn the_agent_runs_what_was_asked_for() {
+    let server = Server::with(&["C"]);
+    server.run("CREATE DATABASE app").succeeded();
+    let marker = "hidden-from-history-5512";
+    request(
+        &server,
+        "work",
+        &[
+            ("CREATE TABLE t(a int)\nGO\nINSERT INTO t VALUES (1), (2)", ", @database_name = 'app', @on_success_action = 3"),
+            // What fails goes on, after a second try; nothing behind its error is executed.
+            (
+                &format!("PRINT 'CREATE CERTIFICATE c ENCRYPTION BY PASSWORD = ''{marker}'''\nSELECT 1/0\nGO\nPRINT 'never'"),
+                ", @retry_attempts = 1, @on_fail_action = 4, @on_fail_step_id = 4",
+            ),
+            ("PRINT 'left out'", ""),
+            (
+                "SELECT '$(ESCAPE_SQUOTE(JOBNAME))' AS job, APP_NAME() AS app, DB_NAME() AS db\nPRINT 'a$(b'",
+                ", @flags = 4, @database_name = 'app'",
+            ),
+        ],
+    );
+    let said = agent_once(&server).succeeded();
+    assert_eq!(said.trim(), "work: succeeded");
+    assert_eq!(server.rows("SELECT a FROM app..t ORDER BY a"), ["1", "2"]);
+    assert_eq!(
+        outcomes(&server),
+        [
+            "1 step1 0 1 0",
+            "2 step2 8134 2 0",
+            "2 step2 8134 0 1",
+            "4 step4 0 1 0",
+            "0 (Job outcome) 0 1 0"
+        ]
+    );
+    let messages = server.rows("SELECT message FROM msdb.dbo.sysjobhistory ORDER BY instance_id");
+    assert!(
+        messages[0].starts_with("Executed as user: ")
+            && messages[0].ends_with("  The step succeeded."),
+        "{messages:?}"
+    );
+    let failed = &messages[2];
+    assert!(
+        failed.contains("Divide by zero error encountered. [SQLSTATE 42000] (Error 8134)"),
+        "{failed}"
+    );
+    assert!(
+        failed.contains("PASSWORD = '***'") && failed.ends_with("  The step failed."),
+        "{failed}"
+    );
+    assert!(!failed.contains("never"), "{failed}");
+    assert!(
+        messages[3].contains("work SQLAgent - TSQL JobStep (Job work : Step 4) app"),
+        "{messages:?}"
+    );
+    assert!(messages[3].contains("a$(b"), "{messages:?}");
+    assert!(
+        messages[4].contains("The job succeeded.  The Job was invoked by User "),
+        "{messages:?}"
+    );
+    assert!(messages[4].ends_with("The last step to run was step 4 (step4)."), "{messages:?}");
+    assert!(!messages.concat().contains(marker));
+    let last = "SELECT j.last_run_outcome, a.last_executed_step_id, a.run_requested_source, t.last_run_outcome, t.last_run_retries \
+                FROM msdb.dbo.sysjobservers AS j JOIN msdb.dbo.sysjobactivity AS a ON a.job_id = j.job_id \
+                JOIN msdb.dbo.sysjobsteps AS t ON t.job_id = j.job_id AND t.step_id = 2 \
+                WHERE a.stop_execution_date IS NOT NULL AND a.session_id = (SELECT MAX(session_id) FROM msdb.dbo.syssessions)";
+    assert_eq!(server.rows(last), ["1|4|4|0|1"]);
+    // It was asked for once.
+    assert_eq!(agent_once(&server).succeeded(), "");
+    server.run("EXEC msdb.dbo.sp_purge_jobhistory @job_name = 'work'").succeeded();
+    assert_eq!(outcomes(&server), [""; 0]);
+    assert_in_no_file(&server, marker);
+}
+
+#[test]
+fn a_failure_is_the_agents_status() {
+    let server = Server::with(&[]);
+    request(&server, "bad", &[("RAISERROR('it is broken', 16, 1)", "")]);
+    let said = agent_once(&server);
+    assert_eq!(said.code, 1, "{said:?}");
+    assert!(said.stderr.contains("job `bad` failed"), "{said:?}");
+    assert_eq!(outcomes(&server), ["1 step1 50000 0 0", "0 (Job outcome) 0 0 0"]);
+    // A token that there is not, and a command of sqlcmd: neither is executed.
+    request(
+        &server,
+        "token",
+        &[("PRINT '$(ESCAPE_NONE(SQLLOGDIR))'", ", @on_fail_action = 3"), (":r /etc/passwd", "")],
+    );
+    assert_eq!(agent_once(&server).code, 1);
+    let messages = server.rows(
+        "SELECT message FROM msdb.dbo.sysjobhistory WHERE instance_id > 2 ORDER BY instance_id",
+    );
+    assert!(messages[0].contains("Variable SQLLOGDIR not found"), "{messages:?}");
+    assert!(!messages[1].contains("root:"), "{messages:?}");
+    // An instance is not made by looking for its jobs.
+    let empty = crate::support::Place::new();
+    assert_eq!(empty.pellucid(&["agent", "--once"]).code, 1);
+    assert!(!empty.path("keys/msdb.db").exists());
+}
+
+/// A time that was missed is made up for once, and two agents do not share a job.
+#[test]
+fn what_is_due_runs_once() {
+    let server = Server::with(&[]);
+    make(&server, "nightly", "WAITFOR DELAY '00:00:02'", NIGHTLY);
+    make(&server, "off", "SELECT 1", NIGHTLY);
+    server.run("EXEC msdb.dbo.sp_update_job @job_name = 'off', @enabled = 0").succeeded();
+    assert_eq!(agent_once(&server).succeeded(), "");
+    make_due(&server);
+    let agents: Vec<_> = std::thread::scope(|scope| {
+        let begun: Vec<_> =
+            (0..2).map(|_| scope.spawn(|| agent_once(&server).succeeded())).collect();
+        begun.into_iter().map(|agent| agent.join().unwrap()).collect()
+    });
+    assert_eq!(agents.concat(), "nightly: succeeded\n", "{agents:?}");
+    assert_eq!(agent_once(&server).succeeded(), "");
+    assert_eq!(outcomes(&server), ["1 first 0 1 0", "0 (Job outcome) 0 1 0"]);
+    let invoked = server.rows("SELECT message FROM msdb.dbo.sysjobhistory WHERE step_id = 0");
+    assert!(invoked[0].contains("was invoked by Schedule 1 (when)."), "{invoked:?}");
+    // Its next run is the next one, not the one that was missed.
+    let next = "SELECT COUNT(*) FROM msdb.dbo.sysjobschedules AS a JOIN msdb.dbo.sysjobs AS j ON j.job_id = a.job_id \
+                WHERE j.enabled = 1 AND msdb.dbo.agent_datetime(a.next_run_date, a.next_run_time) > GETDATE()";
+    assert_eq!(server.rows(next), ["1"]);
+    // What was disabled has missed nothing.
+    server.run("EXEC msdb.dbo.sp_update_job @job_name = 'off', @enabled = 1").succeeded();
+    assert_eq!(agent_once(&server).succeeded(), "");
+    // One that goes when it has run.
+    server.run("EXEC msdb.dbo.sp_update_job @job_name = 'off', @delete_level = 1").succeeded();
+    make_due(&server);
+    assert!(agent_once(&server).succeeded().contains("off: succeeded"));
+    assert_eq!(server.rows("SELECT name FROM msdb.dbo.sysjobs"), ["nightly"]);
+}
+
+#[test]
+fn a_job_of_another_account_is_left_alone() {
+    let server = Server::with(&[]);
+    make(&server, "nightly", "CREATE DATABASE made_by_another", NIGHTLY);
+    make_due(&server);
+    let change = "UPDATE pellucid_job SET owner_uid = 54321";
+    crate::support::history(&server.0).execute(change, []).unwrap();
+    let said = agent_once(&server);
+    assert_eq!(said.code, 0, "{said:?}");
+    let told =
+        "job `nightly` is left alone: it belongs to the account `#54321`, whose agent runs it";
+    assert!(said.stderr.contains(told), "{said:?}");
+    assert_eq!(outcomes(&server), [""; 0]);
+    assert_eq!(
+        server.rows("SELECT COUNT(*) FROM sys.databases WHERE name = 'made_by_another'"),
+        ["0"]
+    );
+    assert_eq!(server.rows("SELECT SUSER_SNAME(owner_sid) FROM msdb.dbo.sysjobs"), ["#54321"]);
+    if !rustix::process::geteuid().is_root() {
+        let found =
+            refused(&server, "EXEC msdb.dbo.sp_update_job @job_name = 'nightly', @enabled = 0");
+        assert_eq!(found[0].0, "14525");
+        assert_eq!(refused(&server, "EXEC msdb.dbo.sp_start_job 'nightly'")[0].0, "14393");
+    }
+}
+
+/// Waits until a query gives this.
+#[track_caller]
+fn until(server: &Server, query: &str, wanted: &str) {
+    let begun = std::time::Instant::now();
+    while server.rows(query) != [wanted] {
+        assert!(begun.elapsed().as_secs() < 60, "{query}: {:?}", server.rows(query));
+        std::thread::sleep(std::time::Duration::from_millis(200));
+    }
+}
+
+const RUNNING: &str =
+    "SELECT COUNT(*) FROM msdb.dbo.sysjobactivity WHERE start_execution_date IS NOT NULL \
+                       AND stop_execution_date IS NULL";
+
+#[test]
+fn a_job_is_stopped_by_a_statement_and_with_its_agent() {
+    let server = Server::with(&[]);
+    let slow = "WAITFOR DELAY '00:10:00'";
+    request(&server, "slow", &[(slow, "")]);
+    // At its start as well.
+    make(&server, "first", "PRINT 'begun'", "@freq_type=64");
+    let log = std::fs::File::create(server.0.path("agent.log")).unwrap();
+    let agent = || {
+        let mut command = server.0.command(PELLUCID);
+        command.arg("agent").stdout(log.try_clone().unwrap()).stderr(log.try_clone().unwrap());
+        command.spawn().unwrap()
+    };
+    let mut running = agent();
+    until(&server, RUNNING, "1");
+    let again = refused(&server, "EXEC msdb.dbo.sp_start_job 'slow'");
+    assert!(again[0].1.contains("refused because the job is already running"), "{again:?}");
+    let told = server.run("EXEC msdb.dbo.sp_stop_job 'slow'").succeeded();
+    assert_eq!(told.trim(), "Job 'slow' stopped successfully.");
+    until(&server, RUNNING, "0");
+    let status = "SELECT CONCAT(MAX(run_status), ' ', COUNT(*)) FROM msdb.dbo.sysjobhistory AS h \
+                  JOIN msdb.dbo.sysjobs AS j ON j.job_id = h.job_id WHERE j.name = ";
+    assert_eq!(server.rows(&format!("{status}'slow'")), ["3 2"]);
+    assert_eq!(server.rows(&format!("{status}'first'")), ["1 2"]);
+    // The agent ends with what it runs.
+    let told = server.run("EXEC msdb.dbo.sp_start_job 'slow'").succeeded();
+    assert_eq!(told.trim(), "Job 'slow' started successfully.");
+    until(&server, RUNNING, "1");
+    let pid = rustix::process::Pid::from_child(&running);
+    rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
+    assert!(running.wait().unwrap().success());
+    assert_eq!(server.rows(RUNNING), ["0"]);
+    // One that is killed leaves a job that the next one gives an end, and no step goes on by itself.
+    let disable =
+        "EXEC msdb.dbo.sp_update_jobschedule @job_name = 'first', @name = 'when', @enabled = 0";
+    server.run(disable).succeeded();
+    server.run("EXEC msdb.dbo.sp_start_job 'slow'").succeeded();
+    let mut running = agent();
+    until(&server, RUNNING, "1");
+    running.kill().unwrap();
+    running.wait().unwrap();
+    assert_eq!(server.rows(RUNNING), ["1"]);
+    server.run("EXEC msdb.dbo.sp_start_job 'first'").succeeded();
+    assert!(agent_once(&server).succeeded().contains("first: succeeded"));
+    assert_eq!(server.rows(RUNNING), ["0"]);
+    let last = server
+        .rows("SELECT last_outcome_message FROM msdb.dbo.sysjobservers WHERE last_run_outcome = 3");
+    assert_eq!(last, ["The job was stopped prior to completion: the agent that ran it has ended."]);
+}
+
+#[test]
+fn the_agents_facts_have_a_schema() {
+    let server = Server::with(&[]);
+    request(&server, "work", &[("SELECT 1", "")]);
+    let said = server.0.pellucid(&["--json", "agent", "--once"]).succeeded();
+    let facts: serde_json::Value = serde_json::from_str(said.trim()).unwrap();
+    assert_eq!(
+        facts,
+        serde_json::json!({"jobs": [{"name": "work", "outcome": "succeeded"}], "of_others": []})
+    );
 }
