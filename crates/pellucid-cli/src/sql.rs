@@ -20,6 +20,7 @@ mod secret;
 mod server;
 mod settings;
 mod sheet;
+pub mod step;
 mod value;
 
 use std::cell::RefCell;
@@ -146,8 +147,17 @@ fn secret_variable() -> Failure {
 }
 
 fn drives(args: &SqlArgs) -> Result<Vec<(char, PathBuf)>, Failure> {
+    all_drives(&args.drive)
+}
+
+/// Folders for drives that the environment names.
+fn environment_drives() -> Result<Vec<(char, PathBuf)>, Failure> {
+    all_drives(&[])
+}
+
+fn all_drives(given: &[drives::Drive]) -> Result<Vec<(char, PathBuf)>, Failure> {
     let environment = std::env::var(drives::VARIABLE).ok();
-    drives::all(&args.drive, environment.as_deref()).map_err(|error| {
+    drives::all(given, environment.as_deref()).map_err(|error| {
         let failure = Failure::new(
             Id::Drives,
             format!("{}: {error}", drives::VARIABLE),

@@ -17,6 +17,7 @@ mod master_key;
 mod media_option;
 mod module;
 mod object;
+mod pending;
 mod procedure;
 mod provider;
 mod query;

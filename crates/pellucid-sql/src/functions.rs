@@ -31,8 +31,9 @@ use crate::values::convert::Value;
 use crate::values::moment::Moment;
 use crate::values::types::SqlType;
 
-pub(crate) use builtin::{builtin, Builtin, Parameter, ResultType};
+pub(crate) use builtin::{builtin, Builtin, Parameter, ResultType, AGENT_DATETIME};
 pub(crate) use date_part::DatePart;
+pub(crate) use hash::new_guid;
 pub(crate) use math::widened;
 pub(crate) use message_text::formatted;
 pub(crate) use server::server_function;

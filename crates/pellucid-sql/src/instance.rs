@@ -26,6 +26,8 @@ pub(crate) use registry::{Known, PendingKey, State, MASTER, MSDB, TEMPDB};
 
 /// The name of the tables that hold what is known of databases, before all of them.
 const SCHEMA: &str = include_str!("instance/schema.sql");
+/// The tables of jobs.
+const JOBS: &str = include_str!("instance/jobs.sql");
 /// What a keyring says that only a password opens.
 const MASTER_KEY_MISSING: u32 = 15581;
 /// How long to wait for another session that changes the same.
@@ -96,6 +98,11 @@ impl Instance {
         Ok(())
     }
 
+    /// Whether only a password opens the database master key, so that `msdb` is not at hand.
+    pub fn is_closed(&self) -> bool {
+        self.is_closed
+    }
+
     /// The keyring.
     ///
     /// # Errors
@@ -134,8 +141,9 @@ fn open_msdb(home: &Path) -> Result<Connection> {
     )?;
     msdb.busy_timeout(WAIT)?;
     // Whoever may only read the instance finds them made.
-    let last = "SELECT count(*) FROM sqlite_schema WHERE name IN ('pellucid_module', 'pellucid_request_text')";
-    let has_all = msdb.query_row(last, [], |row| row.get::<_, i64>(0))? == 2;
+    let last = "SELECT count(*) FROM sqlite_schema WHERE name IN ('pellucid_module', 'pellucid_request_text', \
+                'pellucid_agent_session')";
+    let has_all = msdb.query_row(last, [], |row| row.get::<_, i64>(0))? == 3;
     if !has_all || !modules::tells_kinds(&msdb)? {
         match make_tables(&msdb) {
             // Procedures of before are there all the same.
@@ -149,6 +157,7 @@ fn open_msdb(home: &Path) -> Result<Connection> {
 fn make_tables(msdb: &Connection) -> rusqlite::Result<()> {
     let made = Transaction::new_unchecked(msdb, TransactionBehavior::Immediate)?;
     made.execute_batch(SCHEMA)?;
+    made.execute_batch(JOBS)?;
     modules::tell_kinds(&made)?;
     made.commit()
 }
@@ -162,6 +171,7 @@ fn empty_msdb() -> Result<Connection> {
     msdb.execute_batch("PRAGMA temp_store = MEMORY")?;
     msdb.execute_batch(pellucid_backup::history::SCHEMA)?;
     msdb.execute_batch(SCHEMA)?;
+    msdb.execute_batch(JOBS)?;
     Ok(msdb)
 }
 

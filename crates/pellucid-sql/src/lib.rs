@@ -9,8 +9,11 @@
 mod execute;
 pub mod functions;
 mod instance;
+mod jobs;
 pub mod message;
 pub mod session;
 pub mod translate;
 pub mod values;
 mod views;
+
+pub use jobs::agent;

@@ -6,6 +6,7 @@ mod absent;
 mod backup;
 mod catalog;
 mod database;
+mod jobs;
 mod key;
 mod machine;
 mod principal;
@@ -163,14 +164,17 @@ static VIEWS: &[View] = &[
     msdb("restorefile", &backup::RESTORE_FILES, backup::restore_files),
     msdb("log_shipping_primary_databases", &absent::SHIPPED_PRIMARIES, absent::none),
     msdb("log_shipping_secondary_databases", &absent::SHIPPED_SECONDARIES, absent::none),
-    msdb("sysjobs", &absent::JOBS, absent::none),
-    msdb("sysjobhistory", &absent::JOB_HISTORY, absent::none),
-    msdb("sysjobsteps", &absent::JOB_STEPS, absent::none),
-    msdb("sysjobactivity", &absent::JOB_ACTIVITY, absent::none),
-    msdb("sysjobservers", &absent::JOB_SERVERS, absent::none),
-    msdb("sysjobschedules", &absent::JOB_SCHEDULES, absent::none),
-    msdb("sysschedules", &absent::SCHEDULES, absent::none),
-    msdb("sysoperators", &absent::OPERATORS, absent::none),
+    msdb("sysjobs", &jobs::JOBS, jobs::jobs),
+    msdb("sysjobs_view", &jobs::JOBS_VIEW, jobs::jobs_view),
+    msdb("sysjobhistory", &jobs::JOB_HISTORY, jobs::history),
+    msdb("sysjobsteps", &jobs::JOB_STEPS, jobs::steps),
+    msdb("sysjobactivity", &jobs::JOB_ACTIVITY, jobs::activity),
+    msdb("sysjobservers", &jobs::JOB_SERVERS, jobs::servers),
+    msdb("sysjobschedules", &jobs::JOB_SCHEDULES, jobs::job_schedules),
+    msdb("sysschedules", &jobs::SCHEDULES, jobs::schedules),
+    msdb("syscategories", &jobs::CATEGORIES, jobs::categories),
+    msdb("syssessions", &jobs::SESSIONS, jobs::sessions),
+    msdb("sysoperators", &jobs::OPERATORS, jobs::operators),
 ];
 
 /// The names of the tables of `msdb`.

@@ -132,7 +132,7 @@ impl Session {
             options.iter().any(|option| option.name.as_str().eq_ignore_ascii_case(wanted))
         };
         if known.is_system() {
-            return self.check_system(&known, has("PHYSICAL_ONLY"), has("NO_INFOMSGS"));
+            return self.check_system(command, &known, has("PHYSICAL_ONLY"), has("NO_INFOMSGS"));
         }
         let begun = Begun::now(&known.path);
         let attached = self.databases.attach(&known);
@@ -160,7 +160,13 @@ impl Session {
     }
 
     /// `master` and `msdb` are sealed files of the instance; nothing lies in the others.
-    fn check_system(&mut self, known: &Known, physical_only: bool, quiet: bool) -> Done {
+    fn check_system(
+        &mut self,
+        command: &str,
+        known: &Known,
+        physical_only: bool,
+        quiet: bool,
+    ) -> Done {
         if ![MASTER, MSDB].contains(&known.id) || !is_there(&known.path) {
             self.end_of_dbcc(quiet);
             return Ok(());
@@ -180,7 +186,7 @@ impl Session {
         }
         let look = AuditOptions { physical_only, cores: pellucid_backup::job::processors() };
         let found = audit_with(&known.path, look, &[], &mut |_, _, _| ())?;
-        self.tell_found(known, &found, quiet)
+        self.tell_found(command, known, &found, quiet)
     }
 
     /// A plain database has no tags: SQLite's own checks are all there is.

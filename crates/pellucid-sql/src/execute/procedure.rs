@@ -6,6 +6,7 @@ mod each;
 mod files;
 mod folders;
 mod history;
+mod jobs;
 mod registry;
 
 pub(crate) use files::{access, log_path, size_kb};
@@ -13,11 +14,12 @@ pub(crate) use files::{access, log_path, size_kb};
 use std::sync::Arc;
 
 use pellucid_tsql::ast::{
-    Argument, ArgumentValue, Execute, Expression, Literal, ObjectName, OrVariable, ProcedureName,
-    StringLiteral, UnaryOperator, Variable,
+    Argument, ArgumentValue, Execute, Expression, Literal, Name, ObjectName, OrVariable,
+    ProcedureName, StringLiteral, UnaryOperator, Variable,
 };
 
 use super::{Done, Flow, Raised};
+use crate::instance::MSDB;
 use crate::message::{table, Message};
 use crate::session::{Frame, Session};
 use crate::translate::{VariableTypes, Variables};
@@ -134,8 +136,12 @@ impl Session {
                     given.push(self.given(argument)?);
                 }
                 self.shared.end_statement(None, 0);
-                // The server's own come first.
-                let done = self.call_own(&name, &mut given);
+                // The server's own come first; those of jobs are procedures of msdb.
+                let of_jobs = jobs::find(name.object.as_str()).filter(|_| self.is_in_msdb(&name));
+                let done = match of_jobs {
+                    Some(procedure) => self.job_procedure(procedure, &mut given),
+                    None => self.call_own(&name, &mut given),
+                };
                 let failed = match &done {
                     Ok(_) => self.shared.last_error(),
                     Err(raised) => raised.messages.last().map_or(0, |message| message.number),
@@ -179,6 +185,16 @@ impl Session {
             self.databases.enter(&before);
         }
         done
+    }
+
+    /// Whether a name is one of the schema dbo of msdb.
+    fn is_in_msdb(&self, name: &ObjectName) -> bool {
+        let is_dbo = |schema: &Name| schema.as_str().eq_ignore_ascii_case("dbo");
+        name.schema.as_ref().is_none_or(is_dbo)
+            && match &name.database {
+                Some(database) => database.as_str().eq_ignore_ascii_case("msdb"),
+                None => self.databases.current_id() == MSDB,
+            }
     }
 
     fn call(&mut self, name: &str, given: &mut [Given]) -> Done<Flow> {

@@ -12,6 +12,7 @@ use super::properties::{
 };
 use crate::functions::Server;
 use crate::instance::paths::{look_at, Places};
+use crate::jobs::accounts;
 use crate::message::{Message, Result};
 use crate::values::convert::Value;
 use crate::values::moment::Moment;
@@ -640,6 +641,10 @@ impl Server for Shared {
             "IS_SRVROLEMEMBER" | "IS_MEMBER" | "IS_ROLEMEMBER" | "HAS_PERMS_BY_NAME" => {
                 Value::Integer(1)
             }
+            "SUSER_SNAME" if !arguments.is_empty() => match &arguments[0] {
+                Value::Blob(sid) => name(accounts::name_of_sid(sid)),
+                _ => Value::Null,
+            },
             "ORIGINAL_LOGIN" | "SUSER_NAME" | "SUSER_SNAME" | "SYSTEM_USER" => text(&self.user),
             "SUSER_ID" | "DATABASE_PRINCIPAL_ID" | "USER_ID" => Value::Integer(1),
             "SUSER_SID" => Value::Blob(vec![1]),

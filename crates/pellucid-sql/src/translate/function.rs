@@ -1,9 +1,9 @@
 //! Calls of functions: those of one form here, the others in `special.rs` and `aggregate.rs`.
 
-use pellucid_tsql::ast::{Expression, FunctionArguments, FunctionCall};
+use pellucid_tsql::ast::{Expression, FunctionArguments, FunctionCall, Name, ObjectName};
 
 use super::{typed, Typed, View, Work};
-use crate::functions::{builtin, server_function, Builtin, Parameter, ResultType};
+use crate::functions::{builtin, server_function, Builtin, Parameter, ResultType, AGENT_DATETIME};
 use crate::message::{table, Message, Result};
 use crate::values::types::{Family, Length, SqlType};
 
@@ -244,6 +244,7 @@ pub(super) fn function_name(call: &FunctionCall) -> Result<String> {
         true if name.starts_with("FN_") => Err(Message::unknown_function(&name)),
         true => Ok(name),
         false if name.starts_with("FN_") && is_of_sys() => Ok(name),
+        false if is_agent_datetime(&call.name) => Ok(AGENT_DATETIME.to_owned()),
         false => {
             let name = super::scope::object_text(&call.name);
             Err(Message::of(
@@ -252,6 +253,17 @@ pub(super) fn function_name(call: &FunctionCall) -> Result<String> {
             ))
         }
     }
+}
+
+/// The one function of `msdb`.
+fn is_agent_datetime(name: &ObjectName) -> bool {
+    let is = |part: &Option<Name>, word: &str| {
+        part.as_ref().is_some_and(|part| part.as_str().eq_ignore_ascii_case(word))
+    };
+    name.server.is_none()
+        && is(&name.database, "msdb")
+        && is(&name.schema, "dbo")
+        && name.object.as_str().eq_ignore_ascii_case("agent_datetime")
 }
 
 pub(super) fn counted(name: &str, count: usize, least: usize, most: usize) -> Result<()> {

@@ -249,7 +249,9 @@ impl Parser<'_> {
     }
 
     fn transaction_name(&mut self) -> Result<Option<OrVariable<Name>>> {
-        match self.at_name() || self.current.kind == TokenKind::Variable {
+        // A label that follows is none: `ROLLBACK TRANSACTION EndSave:`
+        let is_label = self.peek() == TokenKind::Symbol(Symbol::Colon);
+        match (self.at_name() && !is_label) || self.current.kind == TokenKind::Variable {
             true => self.name_or_variable().map(Some),
             false => Ok(None),
         }

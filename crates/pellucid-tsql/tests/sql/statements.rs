@@ -232,6 +232,21 @@ fn cursors_and_labels() {
     ]);
 }
 
+/// As Management Studio writes them: a label behind what may end with a name.
+#[test]
+fn a_label_is_no_name_of_the_statement_before_it() {
+    for (script, count) in [
+        ("IF (@@TRANCOUNT > 0) ROLLBACK TRANSACTION\nEndSave:", 2),
+        ("COMMIT TRAN\nEndSave:\nBEGIN TRANSACTION\nagain:", 4),
+        ("ROLLBACK TRANSACTION t\nEndSave:", 2),
+        ("EXEC p\nEndSave:", 2),
+        ("EXEC p word\nEndSave:", 2),
+    ] {
+        let statements = pellucid_tsql::parse(script).unwrap();
+        assert_eq!(statements.len(), count, "{script}");
+    }
+}
+
 #[test]
 fn queries() {
     prints_the_same(&[

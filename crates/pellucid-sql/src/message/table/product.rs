@@ -46,5 +46,7 @@ rows! {
     REMARK, 10, MIRROR_LEFT_OUT =
         "'{path}': it holds another backup set than its mirrors: it was left out.";
     REMARK, 10, SET_NOT_SEALED = "The backup set is NOT sealed: anybody can have made it.";
+    REMARK, 10, NO_AGENT_RUNS =
+        "Job '{job}' is to be started: no 'pellucid agent' is running, and the next one starts it.";
     REMARK, 10, PAGE_IS_ZEROS = "Page {page} could not be read when it was backed up: it is zeros.";
 }
