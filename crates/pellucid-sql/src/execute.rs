@@ -8,6 +8,7 @@ mod cursor;
 mod database;
 mod device;
 mod encryption;
+mod function;
 mod insert_execute;
 mod inspect;
 mod into;

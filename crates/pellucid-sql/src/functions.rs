@@ -49,6 +49,13 @@ pub trait Server: Send + Sync {
     fn look(&self, _path: &str) -> [bool; 3] {
         [false; 3]
     }
+    /// What the script's function of that number gives.
+    ///
+    /// # Errors
+    /// What its statements say.
+    fn run(&self, _: &Connection, number: usize, _: Vec<Value>) -> Result<Value> {
+        Err(unexpected(number))
+    }
     /// What the function `name` gives: `DB_NAME`, `@@ROWCOUNT`, `CURRENT_USER`, `ERROR_NUMBER`, in capitals. Numbers
     /// may be INTEGER or TEXT; NULL is what SQL Server gives for what there is not.
     ///

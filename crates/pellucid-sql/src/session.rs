@@ -24,6 +24,7 @@ mod cursor;
 mod frame;
 mod modules;
 mod objects;
+mod programs;
 mod properties;
 mod recovery;
 mod server;

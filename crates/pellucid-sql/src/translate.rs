@@ -23,6 +23,7 @@ mod order;
 mod over;
 mod query;
 mod recursion;
+mod routine;
 mod scope;
 mod select;
 mod special;
@@ -30,7 +31,9 @@ mod table_function;
 mod visit;
 mod xml;
 
-use crate::message::{Message, Result};
+use std::collections::HashMap;
+
+use crate::message::{table, Message, Result};
 use crate::values::types::SqlType;
 
 pub(crate) use assign::binary as operator_of;
@@ -38,6 +41,8 @@ pub use assign::{execute_assignments, Variables};
 pub(crate) use into::without_into;
 pub use module::ViewDefinition;
 use pellucid_tsql::ast::{Condition, Delete, Expression, Insert, ObjectName, Query, Update};
+pub(crate) use routine::Step;
+pub use routine::{FunctionDefinition, Program};
 pub(crate) use scope::object_text;
 use scope::{Typed, View};
 pub(crate) use table_function::is_table_function;
@@ -56,6 +61,27 @@ pub trait Catalog {
     /// As [`Self::table`].
     fn view(&self, _name: &ObjectName) -> Result<Option<ViewDefinition>> {
         Ok(None)
+    }
+
+    /// The function of this name that a script has made; `None`: another one, or none.
+    ///
+    /// # Errors
+    /// As [`Self::table`].
+    fn function(&self, _name: &ObjectName) -> Result<Option<FunctionDefinition>> {
+        Ok(None)
+    }
+
+    /// The number of a function's program, by a name that is its own, and whether this statement has not made it yet.
+    fn reserve_program(&self, _key: &str) -> (usize, bool) {
+        (0, true)
+    }
+
+    /// Keeps the program of that number, which is run where the statement calls it.
+    ///
+    /// # Errors
+    /// As [`Self::table`].
+    fn keep_program(&self, _number: usize, _program: Program) -> Result<()> {
+        Ok(())
     }
 
     /// A view could not be used because of what was found within it.
@@ -238,6 +264,8 @@ impl<'c> Translator<'c> {
             recursion_most: 100,
             split: None,
             views: Vec::new(),
+            arguments: None,
+            functions: Vec::new(),
             views_named: 0,
             depth: 0,
             budget: budget::Budget::default(),
@@ -338,6 +366,10 @@ struct Work<'c> {
     split: Option<assign::Split>,
     /// The views around what is translated, the innermost last.
     views: Vec<module::Within>,
+    /// The functions whose programs are being made, the innermost last.
+    functions: Vec<FunctionDefinition>,
+    /// What the parameters of the function around stand for, if it gives a table.
+    arguments: Option<HashMap<String, Typed>>,
     /// Views translated so far.
     views_named: usize,
     /// How many queries, conditions and expressions are around what is translated.
@@ -359,6 +391,17 @@ impl Work<'_> {
             self.parameters.push(parameter);
             self.parameters.len() - 1
         }) + 1
+    }
+
+    fn finish_value(self, sql: String, column: ResultColumn) -> Statement {
+        Statement { sql, parameters: self.parameters, columns: vec![column] }
+    }
+
+    fn selection(self, query: &Query) -> Result<Selection> {
+        match assign::assigns(query) {
+            true => self.assignments(query).map(Selection::Assign),
+            false => Err(Message::of(table::FUNCTION_RETURNS_DATA, [])),
+        }
     }
 
     fn finish(self, sql: String, columns: &[scope::Column]) -> Statement {

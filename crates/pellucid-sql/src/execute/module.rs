@@ -113,6 +113,9 @@ impl Session {
             let name = split(&module.name).1;
             return Err(Message::of(table::NOT_A_PROCEDURE, [&name, &name, &"view"]).into());
         }
+        if module.kind.is_function() {
+            return Err(Message::unsupported("EXECUTE of a function").into());
+        }
         let ready = self.ready(module)?;
         let name: Arc<str> = Arc::from(ready.procedure.name.object.as_str());
         let (mut frame, outputs) = self.bound(&ready.procedure, &name, given)?;

@@ -59,6 +59,10 @@ impl Session {
                 indexes.iter().try_for_each(|index| self.drop_index(index, *if_exists))
             }
             ObjectStatement::Procedure(procedure) => self.create_procedure(procedure),
+            ObjectStatement::Function(function) => self.create_function(function),
+            ObjectStatement::DropFunctions { if_exists, functions } => {
+                self.drop_functions(functions, *if_exists)
+            }
             ObjectStatement::DropProcedures { if_exists, procedures } => {
                 self.drop_procedures(procedures, *if_exists)
             }
@@ -334,7 +338,10 @@ fn targets(statement: &ObjectStatement) -> Vec<&ObjectName> {
         ObjectStatement::DropTables { tables: names, .. }
         | ObjectStatement::DropViews { views: names, .. } => names.iter().collect(),
         // Kept in `msdb`.
-        ObjectStatement::Procedure(_) | ObjectStatement::DropProcedures { .. } => Vec::new(),
+        ObjectStatement::Procedure(_)
+        | ObjectStatement::DropProcedures { .. }
+        | ObjectStatement::Function(_)
+        | ObjectStatement::DropFunctions { .. } => Vec::new(),
         ObjectStatement::CreateIndex(create) => vec![&create.table],
         ObjectStatement::DropIndexes { indexes, .. } => {
             indexes.iter().map(|index| &index.table).collect()

@@ -25,6 +25,7 @@ impl Session {
     ) -> Done<T> {
         self.frame();
         let Some(frame) = self.frames.last() else { return Err(Raised::cancelled()) };
+        self.shared.programs.begin_statement();
         let names = Names { databases: &self.databases, frame };
         let translator = Translator::new(&names, frame).ansi_nulls(!self.settings.nulls_are_equal);
         let failed_views = &self.databases.failed_views;

@@ -154,10 +154,24 @@ pub(crate) fn server_function(name: &str) -> Option<&'static ServerFunction> {
     FUNCTIONS.iter().find(|function| function.name == name)
 }
 
-/// `tsql_server(name, ..)`, `tsql_now(type, utc)` and `tsql_look(path)`, the bits of `sys.dm_os_file_exists`.
+/// `tsql_server(name, ..)`, `tsql_now(type, utc)`, `tsql_scripted(number, ..)` and `tsql_look(path)`, the bits of `sys.dm_os_file_exists`.
 pub(super) fn register(connection: &Connection, server: Arc<dyn Server>) -> rusqlite::Result<()> {
     let flags = FunctionFlags::SQLITE_UTF8;
-    let (clock, files) = (server.clone(), server.clone());
+    let (clock, files, scripted) = (server.clone(), server.clone(), server.clone());
+    pellucid_bundled::create_nested_function(
+        connection,
+        "tsql_scripted",
+        move |context, nested| {
+            let mut arguments = arguments(context)?;
+            let number = match arguments.first() {
+                Some(Value::Integer(number)) => usize::try_from(*number).ok(),
+                _ => None,
+            };
+            let Some(number) = number else { return Err(Message::raise(unexpected(0))) };
+            arguments.remove(0);
+            scripted.run(nested, number, arguments).map_err(Message::raise)
+        },
+    )?;
     connection.create_scalar_function("tsql_look", 1, flags, move |context: &Context<'_>| {
         Ok(match arguments(context)?.first() {
             Some(Value::Text(path)) => {

@@ -1,4 +1,4 @@
-//! Procedures and views of scripts: what is kept of them in `msdb`, which is sealed.
+//! Procedures, views and functions of scripts: what is kept of them in `msdb`, which is sealed.
 
 use rusqlite::{Connection, OptionalExtension, Row};
 
@@ -10,6 +10,10 @@ use crate::message::Result;
 pub(crate) enum ModuleKind {
     Procedure,
     View,
+    /// A scalar function.
+    Function,
+    /// A function of one query, which gives a table.
+    TableFunction,
 }
 
 impl ModuleKind {
@@ -18,7 +22,14 @@ impl ModuleKind {
         match self {
             Self::Procedure => "P",
             Self::View => "V",
+            Self::Function => "FN",
+            Self::TableFunction => "IF",
         }
+    }
+
+    /// Whether it is one that queries call.
+    pub fn is_function(self) -> bool {
+        matches!(self, Self::Function | Self::TableFunction)
     }
 
     /// What messages call it.
@@ -26,11 +37,12 @@ impl ModuleKind {
         match self {
             Self::Procedure => "procedure",
             Self::View => "view",
+            Self::Function | Self::TableFunction => "function",
         }
     }
 }
 
-/// A procedure or view as it was made.
+/// A procedure, view or function as it was made.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Module {
     pub kind: ModuleKind,
@@ -59,6 +71,8 @@ impl Module {
             // An instance of before, opened by an account that may only read it, does not say.
             kind: match row.get_ref("kind").map(|kind| kind.as_str().ok()) {
                 Ok(Some("V")) => ModuleKind::View,
+                Ok(Some("FN")) => ModuleKind::Function,
+                Ok(Some("IF")) => ModuleKind::TableFunction,
                 _ => ModuleKind::Procedure,
             },
         })
@@ -88,7 +102,7 @@ pub(super) fn tell_kinds(msdb: &Connection) -> rusqlite::Result<()> {
 }
 
 impl Instance {
-    /// The procedure or view of that name in a database.
+    /// The one of that name in a database.
     ///
     /// # Errors
     /// SQLite's.

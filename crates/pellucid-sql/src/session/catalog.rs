@@ -14,7 +14,7 @@ use pellucid_vfs::pins::{Expectation, Lesser};
 use pellucid_vfs::seal_request::{Credentials, Request};
 use rusqlite::{Connection, OptionalExtension};
 
-use super::modules::ReadView;
+use super::modules::{ReadFunction, ReadView};
 use super::objects::{object_id, Object};
 use super::properties::{ColumnFacts, FileFacts};
 use super::server::DatabaseProperties;
@@ -25,7 +25,10 @@ use crate::instance::paths::Folder;
 use crate::instance::registry::text;
 use crate::instance::{own_uri, uri, Instance, Known, State, MASTER, MSDB, TEMPDB};
 use crate::message::{Message, Result};
-use crate::translate::{object_text, quoted, Catalog, Stored, Table, TableColumn, ViewDefinition};
+use crate::translate::{
+    object_text, quoted, Catalog, FunctionDefinition, Program, Stored, Table, TableColumn,
+    ViewDefinition,
+};
 use crate::values::moment::{Moment, TICKS_SECOND};
 use crate::values::types::{Family, SqlType};
 use crate::views;
@@ -49,6 +52,7 @@ pub(crate) struct Databases {
     has_master: Cell<bool>,
     table_variables: Cell<u32>,
     pub(super) read_views: RefCell<Vec<ReadView>>,
+    pub(super) read_functions: RefCell<Vec<ReadFunction>>,
     /// Whether the columns of views are being listed.
     pub(super) lists_views: Cell<bool>,
     /// The views of a translation that could not be used, the innermost first.
@@ -77,6 +81,7 @@ impl Databases {
             has_master: Cell::new(false),
             table_variables: Cell::new(0),
             read_views: RefCell::default(),
+            read_functions: RefCell::default(),
             lists_views: Cell::new(false),
             failed_views: RefCell::default(),
         })
@@ -800,6 +805,32 @@ impl Catalog for Names<'_> {
             Some(known) => databases.view(&known, &sqlite_name(name)),
             None => Ok(None),
         }
+    }
+
+    fn function(&self, name: &ObjectName) -> Result<Option<FunctionDefinition>> {
+        if name.schema.is_none() && name.database.is_none() || name.server.is_some() {
+            return Ok(None);
+        }
+        let databases = self.databases;
+        let known = match &name.database {
+            Some(database) => databases.instance.find(database.as_str())?,
+            None => Some(databases.current()?),
+        };
+        match known {
+            Some(known) => databases.function(&known, &sqlite_name(name)),
+            None => Ok(None),
+        }
+    }
+
+    fn reserve_program(&self, key: &str) -> (usize, bool) {
+        self.databases.shared.programs.reserve(key)
+    }
+
+    fn keep_program(&self, number: usize, program: Program) -> Result<()> {
+        // What it asks the session for has to be there when it runs.
+        program.statements().into_iter().try_for_each(|sql| self.databases.refresh(sql))?;
+        self.databases.shared.programs.keep(number, program);
+        Ok(())
     }
 
     fn view_failed(&self, name: &ObjectName, found: &Message) {

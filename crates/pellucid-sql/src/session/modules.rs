@@ -1,4 +1,4 @@
-//! The views of scripts as translations need them, read once, and their columns.
+//! The views and functions of scripts as translations need them, read once, and the columns of views.
 
 use std::rc::Rc;
 
@@ -8,7 +8,7 @@ use pellucid_tsql::parse_as;
 use super::{Databases, Frame, Names};
 use crate::instance::{Known, Module, ModuleKind};
 use crate::message::Result;
-use crate::translate::{ResultColumn, Translator, ViewDefinition};
+use crate::translate::{FunctionDefinition, ResultColumn, Translator, ViewDefinition};
 
 /// Views that are kept as they were read.
 const READ_MOST: usize = 64;
@@ -19,6 +19,14 @@ pub(super) struct ReadView {
     definition: String,
     quoted_identifier: bool,
     view: Rc<ast::View>,
+}
+
+/// A function that was read.
+#[derive(Debug)]
+pub(super) struct ReadFunction {
+    definition: String,
+    quoted_identifier: bool,
+    function: Rc<ast::Function>,
 }
 
 impl Databases {
@@ -67,6 +75,50 @@ impl Databases {
             });
         }
         Ok(view.map(definition))
+    }
+
+    /// The function of that name in a database.
+    ///
+    /// # Errors
+    /// SQLite's; what the parser says of its text.
+    pub fn function(&self, known: &Known, sqlite: &str) -> Result<Option<FunctionDefinition>> {
+        let module = self.instance.module(known, sqlite)?;
+        let Some(module) = module.filter(|module| module.kind.is_function()) else {
+            return Ok(None);
+        };
+        let Some(database) = Name::new(known.name.clone()) else { return Ok(None) };
+        let definition = |function| FunctionDefinition {
+            database,
+            function,
+            ansi_nulls: module.ansi_nulls,
+            bytes: module.definition.len(),
+        };
+        let is_it = |read: &&ReadFunction| {
+            read.definition == module.definition
+                && read.quoted_identifier == module.quoted_identifier
+        };
+        let read =
+            self.read_functions.borrow().iter().find(is_it).map(|read| read.function.clone());
+        if let Some(function) = read {
+            return Ok(Some(definition(function)));
+        }
+        let parsed = parse_as(&module.definition, module.quoted_identifier)?;
+        let function = parsed.statements.into_iter().find_map(|statement| match statement.kind {
+            StatementKind::Object(ObjectStatement::Function(function)) => Some(Rc::from(function)),
+            _ => None,
+        });
+        if let Some(function) = &function {
+            let mut functions = self.read_functions.borrow_mut();
+            if functions.len() >= READ_MOST {
+                functions.clear();
+            }
+            functions.push(ReadFunction {
+                definition: module.definition.clone(),
+                quoted_identifier: module.quoted_identifier,
+                function: Rc::clone(function),
+            });
+        }
+        Ok(function.map(definition))
     }
 
     /// The columns of the current database's views that can be used: name, and columns.

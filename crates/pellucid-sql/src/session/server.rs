@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use super::cursor::CursorStatus;
 use super::objects::Object;
+use super::programs::Programs;
 use super::properties::{
     bytes_most, connection_property, type_id, type_name, CertificateFacts, ColumnFacts, FileFacts,
 };
@@ -52,6 +53,8 @@ pub(crate) struct Shared {
     session_id: i64,
     begun: (Moment, Instant),
     state: Mutex<State>,
+    /// Those of scalar functions that statements call.
+    pub programs: Programs,
 }
 
 /// What DATABASEPROPERTYEX asks for.
@@ -113,6 +116,7 @@ impl Shared {
             // As SQL Server's, a smallint above those of its own sessions.
             session_id: 51 + i64::from(std::process::id() % 32_000),
             begun: (now(), Instant::now()),
+            programs: Programs::default(),
             state: Mutex::new(State {
                 database: (1, "master".to_owned()),
                 databases: Vec::new(),
@@ -466,6 +470,15 @@ impl Server for Shared {
             state.asked_for.push(place);
         }
         found
+    }
+
+    fn run(
+        &self,
+        connection: &rusqlite::Connection,
+        number: usize,
+        arguments: Vec<Value>,
+    ) -> Result<Value> {
+        self.programs.run(connection, number, arguments)
     }
 
     fn call(&self, function: &str, arguments: &[Value]) -> Result<Value> {

@@ -46,6 +46,9 @@ impl Work<'_> {
                 Ok(column)
             }
             Expression::Variable(variable) => self.variable(&variable.0),
+            Expression::Default => {
+                Err(Message::of(table::INCORRECT_SYNTAX_AT_KEYWORD, [&"DEFAULT"]))
+            }
             Expression::SystemVariable(name) => self.system_variable(name),
             Expression::Unary { operator, operand } => {
                 let operand = self.expression(operand, view)?;
@@ -70,6 +73,11 @@ impl Work<'_> {
     }
 
     fn variable(&mut self, name: &str) -> Result<Typed> {
+        let argument = self.arguments.as_ref().and_then(|all| all.get(&name.to_lowercase()));
+        if let Some(argument) = argument.cloned() {
+            self.repeat(argument.sql.len())?;
+            return Ok(argument);
+        }
         let data_type =
             self.variables.variable_type(name).ok_or_else(|| Message::undeclared(name))?;
         if let Some(split) = &mut self.split {

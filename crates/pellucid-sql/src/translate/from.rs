@@ -231,6 +231,9 @@ impl Work<'_> {
         if let Some(rows) = self.server_table(call, alias, level, outer)? {
             return Ok(rows);
         }
+        if let Some(rows) = self.scripted_table(call, alias, level, outer)? {
+            return Ok(rows);
+        }
         if !call.name.is_bare() || !same(&name, "STRING_SPLIT") {
             return Err(match call.name.is_bare() {
                 true if same(&name, "OPENJSON") || same(&name, "GENERATE_SERIES") => {

@@ -9,6 +9,11 @@ use crate::values::types::{Family, Length, SqlType};
 
 impl Work<'_> {
     pub(super) fn function(&mut self, call: &FunctionCall, view: View<'_>) -> Result<Typed> {
+        if !call.name.is_bare() && call.over.is_none() && !call.distinct {
+            if let Some(value) = self.scripted(call, view)? {
+                return Ok(value);
+            }
+        }
         let name = function_name(call)?;
         if super::aggregate::is_aggregate(&name) || super::over::is_ranking(&name) {
             return self.aggregate_or_window(&name, call, view);

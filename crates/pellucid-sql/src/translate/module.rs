@@ -37,12 +37,23 @@ pub struct ViewDefinition {
 }
 
 /// A view that is translated.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Within {
     database: Name,
     name: ObjectName,
     /// It is made now, WITH SCHEMABINDING.
     is_bound: bool,
+}
+
+impl Within {
+    pub fn of(database: &Name, name: &ObjectName, is_bound: bool) -> Self {
+        Self { database: database.clone(), name: name.clone(), is_bound }
+    }
+
+    fn is(&self, other: &Self) -> bool {
+        same(self.database.as_str(), other.database.as_str())
+            && same(&local(&self.name), &local(&other.name))
+    }
 }
 
 /// What a name of FROM stands for.
@@ -194,13 +205,26 @@ impl<'c> Work<'c> {
     }
 
     fn expanded(&mut self, definition: &ViewDefinition, is_bound: bool) -> Result<Relation> {
-        let (database, view) = (&definition.database, &definition.view);
-        let is_it = |within: &Within| {
-            same(within.database.as_str(), database.as_str())
-                && same(&local(&within.name), &local(&view.name))
-        };
-        if self.views.iter().any(is_it) {
-            return Err(Message::of(table::VIEW_OF_ITSELF, [&object_text(&view.name)]));
+        let view = &definition.view;
+        let within = Within::of(&definition.database, &view.name, is_bound);
+        self.within(within, definition.bytes, definition.ansi_nulls, |work| {
+            let others = work.arguments.take();
+            let relation = work.query(&view.query, View::EMPTY, true);
+            work.arguments = others;
+            relation
+        })
+    }
+
+    /// Translates what a view or function holds: with the names of its database, and no variables of who names it.
+    pub(super) fn within<T: Written>(
+        &mut self,
+        within: Within,
+        bytes: usize,
+        ansi_nulls: bool,
+        translate: impl FnOnce(&mut Self) -> Result<T>,
+    ) -> Result<T> {
+        if self.views.iter().any(|other| other.is(&within)) {
+            return Err(Message::of(table::VIEW_OF_ITSELF, [&object_text(&within.name)]));
         }
         if self.views.len() >= NESTED_MOST {
             return Err(Message::of(table::TOO_DEEP, []));
@@ -209,24 +233,49 @@ impl<'c> Work<'c> {
         if self.views_named > NAMED_MOST || self.depth > DEPTH_MOST {
             return Err(too_complex());
         }
-        self.repeat(definition.bytes)?;
-        self.views.push(Within { database: database.clone(), name: view.name.clone(), is_bound });
+        self.repeat(bytes)?;
+        self.views.push(within);
         let variables = std::mem::replace(&mut self.variables, &NoVariables);
-        let ansi_nulls = std::mem::replace(&mut self.ansi_nulls, definition.ansi_nulls);
+        let ansi_nulls = std::mem::replace(&mut self.ansi_nulls, ansi_nulls);
         let split = self.split.take();
-        let relation = self.query(&view.query, View::EMPTY, true);
+        let translated = translate(self);
         self.split = split;
         self.ansi_nulls = ansi_nulls;
         self.variables = variables;
         self.views.pop();
-        let relation = relation?;
-        self.repeat(relation.sql.len())?;
-        Ok(relation)
+        let translated = translated?;
+        self.repeat(translated.bytes())?;
+        Ok(translated)
+    }
+}
+
+/// What was written of a view or function.
+pub(super) trait Written {
+    /// How long it is within the statement.
+    fn bytes(&self) -> usize;
+}
+
+impl Written for Relation {
+    fn bytes(&self) -> usize {
+        self.sql.len()
+    }
+}
+
+impl Written for (ScopeTable, String) {
+    fn bytes(&self) -> usize {
+        self.1.len()
+    }
+}
+
+/// Statements of their own are no part of the one that calls for them.
+impl Written for Vec<super::routine::Step> {
+    fn bytes(&self) -> usize {
+        0
     }
 }
 
 /// A name within its database.
-fn local(name: &ObjectName) -> String {
+pub(super) fn local(name: &ObjectName) -> String {
     let schema = name.schema.as_ref().map_or("dbo", Name::as_str);
     format!("{schema}.{}", name.object.as_str())
 }

@@ -246,10 +246,12 @@ fn modules_of(databases: &Databases, wanted: fn(ModuleKind) -> bool) -> Result<V
             Value::Null,
             Value::Integer(schema_id(schema)),
             Value::Integer(0),
-            text(format!("{} ", module.kind.letter())),
+            text(format!("{:2}", module.kind.letter())),
             text(match module.kind {
                 ModuleKind::Procedure => "SQL_STORED_PROCEDURE",
                 ModuleKind::View => "VIEW",
+                ModuleKind::Function => "SQL_SCALAR_FUNCTION",
+                ModuleKind::TableFunction => "SQL_INLINE_TABLE_VALUED_FUNCTION",
             }),
             text(&module.created),
             text(&module.modified),
@@ -285,15 +287,15 @@ pub(super) fn routines(databases: &Databases) -> Result<Vec<Row>> {
             text(&known.name),
             text(schema),
             text(name),
-            text("PROCEDURE"),
+            text(if module.kind.is_function() { "FUNCTION" } else { "PROCEDURE" }),
             text(begin),
             text(&module.created),
             text(&module.modified),
         ]
     };
     let modules = databases.instance.modules(&known)?;
-    let is_procedure = |module: &&Module| module.kind == ModuleKind::Procedure;
-    Ok(modules.iter().filter(is_procedure).map(row).collect())
+    let is_routine = |module: &&Module| module.kind != ModuleKind::View;
+    Ok(modules.iter().filter(is_routine).map(row).collect())
 }
 
 pub(super) fn tables(databases: &Databases) -> Result<Vec<Row>> {
@@ -368,7 +370,7 @@ pub(super) fn sysobjects(databases: &Databases) -> Result<Vec<Row>> {
     let tables = tables.iter().map(|(name, is_view)| row(name, if *is_view { "V " } else { "U " }));
     let mut rows: Vec<Row> = tables.collect();
     let modules = databases.instance.modules(&known)?;
-    let kind = |module: &Module| format!("{} ", module.kind.letter());
+    let kind = |module: &Module| format!("{:2}", module.kind.letter());
     rows.extend(modules.iter().map(|module| row(&module.name, &kind(module))));
     Ok(rows)
 }

@@ -25,7 +25,7 @@ impl Choices<'_> {
     /// What has to be alone in its batch.
     fn alone(&mut self) -> StatementKind {
         let verb = [ViewVerb::Create, ViewVerb::CreateOrAlter, ViewVerb::Alter][self.below(3)];
-        let alone = match self.below(3) {
+        let alone = match self.below(4) {
             0 => ObjectStatement::Procedure(Box::new(Procedure {
                 verb,
                 name: self.object(),
@@ -38,7 +38,33 @@ impl Choices<'_> {
                 recompile: self.flag(),
                 body: self.list(0, |c| c.statement(Place { in_module: true, ..Place::default() })),
             })),
-            1 => ObjectStatement::CreateSchema {
+            1 => ObjectStatement::Function(Box::new(Function {
+                verb,
+                name: self.object(),
+                parameters: self.list(0, |c| ProcedureParameter {
+                    variable: c.variable(),
+                    data_type: c.data_type(),
+                    default: c.maybe(|c| Expression::Literal(Literal::String(c.string()))),
+                    output: false,
+                }),
+                schema_binding: self.flag(),
+                null_on_null: self.flag(),
+                body: match self.flag() {
+                    true => FunctionBody::Scalar {
+                        data_type: self.data_type(),
+                        statements: self.list(1, |c| {
+                            c.statement(Place { in_module: true, ..Place::default() })
+                        }),
+                    },
+                    false => {
+                        let mut query = self.query();
+                        query.with = self.with();
+                        query.options.clear();
+                        FunctionBody::Table(Box::new(query))
+                    }
+                },
+            })),
+            2 => ObjectStatement::CreateSchema {
                 name: self.name(),
                 authorization: self.maybe(Self::name),
             },

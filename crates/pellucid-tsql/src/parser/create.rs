@@ -26,7 +26,6 @@ const UNSUPPORTED: &[&str] = &[
     "EVENT SESSION",
     "EXTERNAL",
     "FULLTEXT",
-    "FUNCTION",
     "MESSAGE TYPE",
     "PARTITION",
     "QUEUE",
@@ -62,6 +61,7 @@ impl Parser<'_> {
             return match self.keyword() {
                 Some(K::VIEW) => self.view(ViewVerb::CreateOrAlter),
                 Some(K::PROC | K::PROCEDURE) => self.procedure(ViewVerb::CreateOrAlter),
+                Some(K::FUNCTION) => self.create_function(ViewVerb::CreateOrAlter),
                 _ => self.unknown_object("CREATE OR ALTER"),
             };
         }
@@ -86,6 +86,7 @@ impl Parser<'_> {
             }
             Some(K::VIEW) => self.view(ViewVerb::Create),
             Some(K::PROC | K::PROCEDURE) => self.procedure(ViewVerb::Create),
+            Some(K::FUNCTION) => self.create_function(ViewVerb::Create),
             Some(K::SCHEMA) => self.create_schema(),
             _ => self.unknown_object("CREATE"),
         }
@@ -114,6 +115,7 @@ impl Parser<'_> {
             Some(K::INDEX) => self.alter_index(),
             Some(K::VIEW) => self.view(ViewVerb::Alter),
             Some(K::PROC | K::PROCEDURE) => self.procedure(ViewVerb::Alter),
+            Some(K::FUNCTION) => self.create_function(ViewVerb::Alter),
             Some(word @ (K::ASYMMETRIC | K::SCHEMA)) => {
                 self.unsupported(format!("ALTER {}", word.text()))
             }
@@ -149,6 +151,10 @@ impl Parser<'_> {
             Some(K::PROC | K::PROCEDURE) => {
                 let (if_exists, procedures) = self.drop_objects()?;
                 Ok(StatementKind::Object(ObjectStatement::DropProcedures { if_exists, procedures }))
+            }
+            Some(K::FUNCTION) => {
+                let (if_exists, functions) = self.drop_objects()?;
+                Ok(StatementKind::Object(ObjectStatement::DropFunctions { if_exists, functions }))
             }
             Some(K::INDEX) => self.drop_indexes(),
             Some(K::SCHEMA) => self.drop_schema(),

@@ -196,7 +196,10 @@ impl Parser<'_> {
 
     fn function_argument(&mut self) -> Result<Expression> {
         match self.at(K::DEFAULT) {
-            true => self.unsupported("DEFAULT as an argument"),
+            true => {
+                self.advance();
+                Ok(Expression::Default)
+            }
             false => self.expression(),
         }
     }

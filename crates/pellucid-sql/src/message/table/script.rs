@@ -21,6 +21,13 @@ rows! {
     266, 16, TRANSACTIONS_MISMATCH =
         "Transaction count after EXECUTE indicates a mismatching number of BEGIN and COMMIT statements. Previous count = \
          {previous}, current count = {current}.";
+    313, 16, TOO_FEW_ARGUMENTS =
+        "An insufficient number of arguments were supplied for the procedure or function {function}.";
+    443, 16, SIDE_EFFECT =
+        "Invalid use of a side-effecting operator '{operator}' within a function.";
+    444, 16, FUNCTION_RETURNS_DATA =
+        "Select statements included within a function cannot return data to a client.";
+    455, 16, LAST_IS_NO_RETURN = "The last statement included within a function must be a return statement.";
     628, 16, SAVE_WITHOUT_TRANSACTION =
         "Cannot issue SAVE TRANSACTION when there is no active transaction.";
     1026, 15, GOTO_INTO_TRY = "GOTO cannot be used to jump into a TRY or CATCH scope.";
