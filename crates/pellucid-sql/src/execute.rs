@@ -16,6 +16,7 @@ mod master_key;
 mod media_option;
 mod module;
 mod object;
+mod output;
 mod procedure;
 mod provider;
 mod query;

@@ -19,6 +19,7 @@ mod into;
 mod module;
 mod operator;
 mod order;
+mod output;
 mod over;
 mod query;
 mod recursion;
@@ -36,7 +37,10 @@ pub(crate) use assign::binary as operator_of;
 pub use assign::{execute_assignments, Variables};
 pub(crate) use into::without_into;
 pub use module::ViewDefinition;
-use pellucid_tsql::ast::{Condition, Delete, Expression, Insert, ObjectName, Query, Update};
+pub use output::OutputChange;
+use pellucid_tsql::ast::{
+    Condition, Delete, Expression, Insert, ObjectName, OutputClause, Query, Update,
+};
 pub(crate) use scope::object_text;
 use scope::{Typed, View};
 pub(crate) use table_function::is_table_function;
@@ -96,6 +100,8 @@ pub struct TableColumn {
     pub identity: bool,
     /// Whether it may be NULL, as far as the table says.
     pub nullable: bool,
+    /// Whether it is what SQLite knows the rows by.
+    pub is_row: bool,
 }
 
 impl TableColumn {
@@ -110,6 +116,7 @@ impl TableColumn {
             writable: true,
             identity: false,
             nullable: true,
+            is_row: false,
         }
     }
 }
@@ -233,6 +240,7 @@ impl<'c> Translator<'c> {
             views: Vec::new(),
             views_named: 0,
             depth: 0,
+            in_output: false,
             budget: budget::Budget::default(),
         }
     }
@@ -291,6 +299,7 @@ impl<'c> Translator<'c> {
     /// # Errors
     /// As [`Self::select`].
     pub fn insert(self, insert: &Insert) -> Result<Statement> {
+        refuse_output(&insert.output)?;
         let mut work = self.work();
         let sql = work.insert(insert)?;
         Ok(work.finish(sql, &[]))
@@ -301,6 +310,7 @@ impl<'c> Translator<'c> {
     /// # Errors
     /// As [`Self::select`].
     pub fn update(self, update: &Update) -> Result<Statement> {
+        refuse_output(&update.output)?;
         let mut work = self.work();
         let sql = work.update(update)?;
         Ok(work.finish(sql, &[]))
@@ -311,9 +321,18 @@ impl<'c> Translator<'c> {
     /// # Errors
     /// As [`Self::select`].
     pub fn delete(self, delete: &Delete) -> Result<Statement> {
+        refuse_output(&delete.output)?;
         let mut work = self.work();
         let sql = work.delete(delete)?;
         Ok(work.finish(sql, &[]))
+    }
+}
+
+/// What gives rows is translated by [`Translator::insert_output`] and its like.
+fn refuse_output(output: &[OutputClause]) -> Result<()> {
+    match output.is_empty() {
+        true => Ok(()),
+        false => Err(Message::unsupported("OUTPUT clause here")),
     }
 }
 
@@ -335,6 +354,8 @@ struct Work<'c> {
     views_named: usize,
     /// How many queries, conditions and expressions are around what is translated.
     depth: u32,
+    /// Within an OUTPUT clause, which has no queries.
+    in_output: bool,
     budget: budget::Budget,
 }
 

@@ -21,6 +21,8 @@ rows! {
     266, 16, TRANSACTIONS_MISMATCH =
         "Transaction count after EXECUTE indicates a mismatching number of BEGIN and COMMIT statements. Previous count = \
          {previous}, current count = {current}.";
+    483, 16, OUTPUT_OF_INSERT_EXEC =
+        "The OUTPUT clause cannot be used in an INSERT...EXEC statement.";
     628, 16, SAVE_WITHOUT_TRANSACTION =
         "Cannot issue SAVE TRANSACTION when there is no active transaction.";
     1026, 15, GOTO_INTO_TRY = "GOTO cannot be used to jump into a TRY or CATCH scope.";
