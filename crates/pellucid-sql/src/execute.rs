@@ -18,6 +18,7 @@ mod master_key;
 mod media_option;
 mod module;
 mod object;
+mod output;
 mod pending;
 mod procedure;
 mod provider;

@@ -20,6 +20,7 @@ mod into;
 mod module;
 mod operator;
 mod order;
+mod output;
 mod over;
 mod query;
 mod recursion;
@@ -40,7 +41,10 @@ pub(crate) use assign::binary as operator_of;
 pub use assign::{execute_assignments, Variables};
 pub(crate) use into::without_into;
 pub use module::ViewDefinition;
-use pellucid_tsql::ast::{Condition, Delete, Expression, Insert, ObjectName, Query, Update};
+pub use output::OutputChange;
+use pellucid_tsql::ast::{
+    Condition, Delete, Expression, Insert, ObjectName, OutputClause, Query, Update,
+};
 pub(crate) use routine::Step;
 pub use routine::{FunctionDefinition, Program};
 pub(crate) use scope::object_text;
@@ -127,6 +131,8 @@ pub struct TableColumn {
     pub derived: bool,
     /// Whether its text tells `a` from `A`.
     pub sensitive: bool,
+    /// Whether it is what SQLite knows the rows by.
+    pub is_row: bool,
 }
 
 impl TableColumn {
@@ -143,6 +149,7 @@ impl TableColumn {
             nullable: true,
             derived: false,
             sensitive: false,
+            is_row: false,
         }
     }
 }
@@ -268,6 +275,7 @@ impl<'c> Translator<'c> {
             functions: Vec::new(),
             views_named: 0,
             depth: 0,
+            in_output: false,
             budget: budget::Budget::default(),
         }
     }
@@ -326,6 +334,7 @@ impl<'c> Translator<'c> {
     /// # Errors
     /// As [`Self::select`].
     pub fn insert(self, insert: &Insert) -> Result<Statement> {
+        refuse_output(&insert.output)?;
         let mut work = self.work();
         let sql = work.insert(insert)?;
         Ok(work.finish(sql, &[]))
@@ -336,6 +345,7 @@ impl<'c> Translator<'c> {
     /// # Errors
     /// As [`Self::select`].
     pub fn update(self, update: &Update) -> Result<Statement> {
+        refuse_output(&update.output)?;
         let mut work = self.work();
         let sql = work.update(update)?;
         Ok(work.finish(sql, &[]))
@@ -346,9 +356,18 @@ impl<'c> Translator<'c> {
     /// # Errors
     /// As [`Self::select`].
     pub fn delete(self, delete: &Delete) -> Result<Statement> {
+        refuse_output(&delete.output)?;
         let mut work = self.work();
         let sql = work.delete(delete)?;
         Ok(work.finish(sql, &[]))
+    }
+}
+
+/// What gives rows is translated by [`Translator::insert_output`] and its like.
+fn refuse_output(output: &[OutputClause]) -> Result<()> {
+    match output.is_empty() {
+        true => Ok(()),
+        false => Err(Message::unsupported("OUTPUT clause here")),
     }
 }
 
@@ -374,6 +393,8 @@ struct Work<'c> {
     views_named: usize,
     /// How many queries, conditions and expressions are around what is translated.
     depth: u32,
+    /// Within an OUTPUT clause, which has no queries.
+    in_output: bool,
     budget: budget::Budget,
 }
 

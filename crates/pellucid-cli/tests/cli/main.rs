@@ -109,6 +109,7 @@ mod sql_messages;
 mod sql_nesting;
 mod sql_options;
 mod sql_output;
+mod sql_output_clause;
 mod sql_procedures;
 mod sql_prompt;
 mod sql_queries;

@@ -382,7 +382,12 @@ impl Databases {
                 nullable: !row.get::<_, bool>(4)?,
                 derived: false,
                 sensitive: false,
+                is_row: false,
             });
+        }
+        let own = self.row_column(schema, sqlite)?;
+        for column in &mut columns {
+            column.is_row = own.as_deref() == Some(&column.sqlite);
         }
         let text: Option<String> = self
             .connection
@@ -409,6 +414,17 @@ impl Databases {
         let row =
             (!is_view && !lower.trim_end().ends_with("without rowid")).then(|| "rowid".to_owned());
         Ok(Table { sqlite: format!("{}.{}", quoted(schema), quoted(sqlite)), columns, row })
+    }
+
+    /// The column that SQLite may know the rows of a table by (lang_createtable.html, "ROWIDs and the INTEGER PRIMARY KEY").
+    ///
+    /// # Errors
+    /// SQLite's.
+    pub fn row_column(&self, schema: &str, sqlite: &str) -> Result<Option<String>> {
+        let sql = "SELECT max(name) FROM pragma_table_xinfo(?1, ?2) WHERE pk > 0 \
+                   HAVING count(*) = 1 AND max(type) = 'INTEGER' COLLATE NOCASE";
+        let mut statement = self.connection.prepare_cached(sql)?;
+        Ok(statement.query_row([sqlite, schema], |row| row.get(0)).optional()?)
     }
 
     /// Before a statement that asks the session for names: what there is now.

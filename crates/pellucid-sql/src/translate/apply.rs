@@ -223,5 +223,11 @@ fn substituted(alias: &TableAlias, relation: &Relation, values: Vec<String>) -> 
             },
         })
         .collect();
-    Ok(ScopeTable { name: alias.name.clone().into(), columns, computed: true, row: None })
+    Ok(ScopeTable {
+        name: alias.name.clone().into(),
+        columns,
+        computed: true,
+        row: None,
+        is_prefixed: false,
+    })
 }

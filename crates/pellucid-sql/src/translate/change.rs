@@ -28,6 +28,27 @@ pub(super) struct Target {
     pub tail: String,
 }
 
+/// The parts of an UPDATE or a DELETE.
+pub(super) struct Changed {
+    pub with: String,
+    pub found: Target,
+    /// What identifies a row of it.
+    pub row: String,
+    pub limit: String,
+    /// What UPDATE sets, quoted.
+    pub names: Vec<String>,
+    /// To what.
+    pub values: Vec<String>,
+}
+
+impl Changed {
+    /// `name = alias.v1, ..`
+    pub fn set(&self, alias: &str) -> Vec<String> {
+        let names = self.names.iter().enumerate();
+        names.map(|(at, name)| format!("{name} = {alias}.v{}", at + 1)).collect()
+    }
+}
+
 impl Translator<'_> {
     /// How many columns INSERT .. EXECUTE gives values to.
     ///
@@ -120,7 +141,10 @@ impl Work<'_> {
     }
 
     /// The columns that INSERT .. EXECUTE gives values to.
-    fn executed_columns(&mut self, insert: &Insert) -> Result<(Table, String, Vec<TableColumn>)> {
+    pub(super) fn executed_columns(
+        &mut self,
+        insert: &Insert,
+    ) -> Result<(Table, String, Vec<TableColumn>)> {
         if insert.top.is_some() {
             return Err(Message::unsupported("INSERT TOP"));
         }
@@ -145,6 +169,28 @@ impl Work<'_> {
     }
 
     pub(super) fn update(&mut self, update: &Update) -> Result<String> {
+        let updated = self.updated(update)?;
+        let list: Vec<String> = updated
+            .values
+            .iter()
+            .enumerate()
+            .map(|(at, value)| format!("{value} AS v{}", at + 1))
+            .collect();
+        let found = &updated.found;
+        Ok(format!(
+            "{}UPDATE {} AS u SET {} FROM (SELECT {} AS k, {}{}{}) AS s WHERE u.{} = s.k",
+            updated.with,
+            found.table.sqlite,
+            updated.set("s").join(", "),
+            updated.row,
+            list.join(", "),
+            found.tail,
+            updated.limit,
+            found.table.row.as_deref().unwrap_or_default(),
+        ))
+    }
+
+    pub(super) fn updated(&mut self, update: &Update) -> Result<Changed> {
         self.options(&update.options)?;
         let mut common = Level::default();
         let with = self.with(&update.with, &mut common, View::EMPTY)?;
@@ -192,24 +238,24 @@ impl Work<'_> {
             values.push(value);
         }
         let row = row_of(&found)?;
-        let list: Vec<String> = values
-            .iter()
-            .enumerate()
-            .map(|(at, value)| format!("{value} AS v{}", at + 1))
-            .collect();
-        let set: Vec<String> =
-            names.iter().enumerate().map(|(at, name)| format!("{name} = s.v{}", at + 1)).collect();
-        let key = found.table.row.clone().unwrap_or_default();
-        Ok(format!(
-            "{with}UPDATE {table} AS u SET {} FROM (SELECT {row} AS k, {}{}{limit}) AS s WHERE u.{key} = s.k",
-            set.join(", "),
-            list.join(", "),
-            found.tail,
-            table = found.table.sqlite,
-        ))
+        Ok(Changed { with, found, row, limit, names, values })
     }
 
     pub(super) fn delete(&mut self, delete: &Delete) -> Result<String> {
+        let deleted = self.deleted(delete)?;
+        let table = &deleted.found.table;
+        Ok(format!(
+            "{}DELETE FROM {} WHERE {} IN (SELECT {}{}{})",
+            deleted.with,
+            table.sqlite,
+            table.row.as_deref().unwrap_or_default(),
+            deleted.row,
+            deleted.found.tail,
+            deleted.limit
+        ))
+    }
+
+    pub(super) fn deleted(&mut self, delete: &Delete) -> Result<Changed> {
         self.options(&delete.options)?;
         let mut common = Level::default();
         let with = self.with(&delete.with, &mut common, View::EMPTY)?;
@@ -218,11 +264,7 @@ impl Work<'_> {
         let found = self.found(&delete.target, among, delete.filter.as_ref(), outer)?;
         let limit = self.change_limit(delete.top.as_ref())?;
         let row = row_of(&found)?;
-        let key = found.table.row.clone().unwrap_or_default();
-        Ok(format!(
-            "{with}DELETE FROM {} WHERE {key} IN (SELECT {row}{}{limit})",
-            found.table.sqlite, found.tail
-        ))
+        Ok(Changed { with, found, row, limit, names: Vec::new(), values: Vec::new() })
     }
 
     fn change_limit(&mut self, top: Option<&Top>) -> Result<String> {

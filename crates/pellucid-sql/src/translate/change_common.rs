@@ -64,7 +64,10 @@ impl Work<'_> {
         let mut level = Level::default();
         let row = Some(format!("{t}.c{row_at}"));
         let name = called.clone().into();
-        super::from::add(&mut level, ScopeTable { name, columns, computed: false, row })?;
+        super::from::add(
+            &mut level,
+            ScopeTable { name, columns, computed: false, row, is_prefixed: false },
+        )?;
         let origins = origins(select, &below.columns);
         // A column that is none of the table's cannot be given a value.
         let own = names.iter().zip(origins).map(|(name, origin)| match origin {

@@ -165,7 +165,7 @@ impl Work<'_> {
             })
             .collect();
         let row = table.row.map(|row| format!("{t}.{row}"));
-        add(level, ScopeTable { name: called, columns, computed: false, row })?;
+        add(level, ScopeTable { name: called, columns, computed: false, row, is_prefixed: false })?;
         Ok(text)
     }
 
@@ -266,13 +266,22 @@ impl Work<'_> {
         let data_type = text.data_type;
         let columns =
             vec![ScopeColumn { name: value, value: typed(format!("{t}.value"), data_type) }];
-        add(level, ScopeTable { name: called.into(), columns, computed: false, row: None })?;
+        add(
+            level,
+            ScopeTable {
+                name: called.into(),
+                columns,
+                computed: false,
+                row: None,
+                is_prefixed: false,
+            },
+        )?;
         Ok(format!("json_each(tsql_split({}, {})) AS {t}", text.sql, separator.sql))
     }
 }
 
 /// A stored column as a value.
-fn read(sql: String, data_type: SqlType, stored: Stored) -> String {
+pub(super) fn read(sql: String, data_type: SqlType, stored: Stored) -> String {
     match (stored, data_type.family()) {
         (Stored::AsTyped, _)
         | (
@@ -331,7 +340,7 @@ fn derived(called: Name, t: &str, columns: &[Column], names: &[Name]) -> Result<
         .enumerate()
         .map(|(at, (name, column))| ScopeColumn { name, value: column.of(t, at) })
         .collect();
-    Ok(ScopeTable { name: called.into(), columns, computed: false, row: None })
+    Ok(ScopeTable { name: called.into(), columns, computed: false, row: None, is_prefixed: false })
 }
 
 /// Adds a table to those of a FROM clause, whose names have to differ.

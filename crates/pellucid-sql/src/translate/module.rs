@@ -200,7 +200,10 @@ impl<'c> Work<'c> {
             .enumerate()
             .map(|(at, (name, column))| ScopeColumn { name, value: column.of(&t, at) })
             .collect();
-        add(level, ScopeTable { name: called, columns, computed: false, row: None })?;
+        add(
+            level,
+            ScopeTable { name: called, columns, computed: false, row: None, is_prefixed: false },
+        )?;
         Ok(format!("({}) AS {t}", relation.sql))
     }
 

@@ -18,6 +18,9 @@ impl Work<'_> {
         outer: View<'_>,
         nested: bool,
     ) -> Result<Relation> {
+        if self.in_output {
+            return Err(Message::of(table::QUERY_IN_OUTPUT, []));
+        }
         self.options(&query.options)?;
         let mut level = Level::default();
         self.depth += 1;

@@ -64,6 +64,8 @@ pub(super) struct ScopeTable {
     pub computed: bool,
     /// What identifies a row, if it is a table that may be changed.
     pub row: Option<String>,
+    /// Whether its columns are named with its name before them only.
+    pub is_prefixed: bool,
 }
 
 /// A common table expression.
@@ -234,6 +236,8 @@ fn find(level: &Level, wanted: &ColumnName) -> Result<Option<(usize, usize)>> {
                 continue;
             }
             table_known = true;
+        } else if table.is_prefixed {
+            continue;
         }
         for (number, column) in table.columns.iter().enumerate() {
             if same(&column.name, wanted.column.as_str()) {

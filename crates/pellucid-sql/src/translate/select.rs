@@ -179,7 +179,7 @@ impl Work<'_> {
         self.selected(&select.items, level, view)
     }
 
-    fn selected(
+    pub(super) fn selected(
         &mut self,
         items: &[SelectItem],
         level: &Level,

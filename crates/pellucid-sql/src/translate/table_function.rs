@@ -153,7 +153,10 @@ impl Work<'_> {
                 value: typed(bit, column.data_type),
             };
             let columns = bits(&rows, &number).map(column).collect();
-            return add(level, ScopeTable { name: called, columns, computed: true, row: None });
+            return add(
+                level,
+                ScopeTable { name: called, columns, computed: true, row: None, is_prefixed: false },
+            );
         }
         let rows = self.stored(Table { row: None, ..rows }, called, &mut added)?;
         let t = rows.rsplit(' ').next().unwrap_or_default();

@@ -10,6 +10,7 @@ mod functions;
 mod generated;
 mod limits;
 mod odd;
+mod outputs;
 mod queries;
 mod server;
 mod types;

@@ -118,6 +118,7 @@ impl Choices<'_> {
                 top: self.maybe(|c| Top { with_ties: false, ..c.top() }),
                 target: self.target(),
                 set: self.list(1, Self::set_clause),
+                output: self.output(),
                 from: self.sources(),
                 filter: self.maybe(Self::condition),
                 options: self.options(),
@@ -126,6 +127,7 @@ impl Choices<'_> {
                 with: self.with(),
                 top: self.maybe(|c| Top { with_ties: false, ..c.top() }),
                 target: self.target(),
+                output: self.output(),
                 from: self.sources(),
                 filter: self.maybe(Self::condition),
                 options: self.options(),
@@ -315,7 +317,41 @@ impl Choices<'_> {
             top: self.maybe(|c| Top { with_ties: false, ..c.top() }),
             target: self.target(),
             columns: self.names(0),
+            output: self.output(),
             source,
+        }
+    }
+
+    fn output(&mut self) -> Vec<OutputClause> {
+        let mut clauses = Vec::new();
+        if self.below(4) == 0 {
+            let target = match self.flag() {
+                true => ChangeTarget::Variable(self.variable()),
+                false => ChangeTarget::Table { name: self.object(), hints: Vec::new() },
+            };
+            let into = Some(OutputInto { target, columns: self.names(0) });
+            clauses.push(OutputClause { items: self.list(1, Self::output_item), into });
+        }
+        if self.below(4) == 0 {
+            clauses.push(OutputClause { items: self.list(1, Self::output_item), into: None });
+        }
+        clauses
+    }
+
+    fn output_item(&mut self) -> SelectItem {
+        let own = if self.flag() { "inserted" } else { "deleted" };
+        let table = Name::new(own).unwrap_or_else(|| self.name());
+        match self.below(3) {
+            0 => SelectItem::Star(Some(table.into())),
+            // Without an alias a query in parentheses behind it would be its arguments.
+            1 => SelectItem::Value { value: self.expression(), alias: Some(self.name()) },
+            _ => {
+                let column = ColumnName { table: Some(table.into()), column: self.name() };
+                SelectItem::Value {
+                    value: Expression::Column(Box::new(column)),
+                    alias: Some(self.name()),
+                }
+            }
         }
     }
 

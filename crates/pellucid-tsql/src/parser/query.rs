@@ -258,7 +258,7 @@ impl Parser<'_> {
         Ok(Some(Top { count, percent, with_ties }))
     }
 
-    fn select_item(&mut self) -> Result<SelectItem> {
+    pub(super) fn select_item(&mut self) -> Result<SelectItem> {
         match self.current.kind {
             TokenKind::Symbol(Symbol::Star) => {
                 self.advance();

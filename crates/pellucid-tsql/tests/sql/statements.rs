@@ -248,6 +248,17 @@ fn a_label_is_no_name_of_the_statement_before_it() {
 }
 
 #[test]
+fn output_clauses() {
+    prints_the_same(&[
+        "INSERT INTO t (a) OUTPUT inserted.* VALUES (1)",
+        "INSERT INTO t OUTPUT inserted.a AS b, 1 + inserted.c INTO @o (x, y) OUTPUT inserted.a SELECT 1",
+        "INSERT INTO t OUTPUT inserted.a INTO s.logs DEFAULT VALUES",
+        "UPDATE t SET a = 1 OUTPUT deleted.a, inserted.a FROM t JOIN x ON x.a = t.a WHERE b = 2",
+        "DELETE FROM t OUTPUT deleted.*, x.b INTO @o FROM t JOIN x ON x.a = t.a",
+    ]);
+}
+
+#[test]
 fn queries() {
     prints_the_same(&[
         "SELECT *",

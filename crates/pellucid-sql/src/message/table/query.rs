@@ -26,6 +26,7 @@ rows! {
         "An aggregate may not appear in the WHERE clause unless it is in a subquery contained in a HAVING clause or a \
          select list, and the column being aggregated is an outer reference.";
     155, 15, UNKNOWN_DATE_PART = "'{part}' is not a recognized {function} option.";
+    158, 15, AGGREGATE_IN_OUTPUT = "An aggregate may not appear in the OUTPUT clause.";
     164, 15, GROUP_BY_WITHOUT_COLUMN =
         "Each GROUP BY expression must contain at least one column that is not an outer reference.";
     168, 15, FLOAT_OUT_OF_RANGE =
@@ -212,6 +213,7 @@ rows! {
         "The datepart {part} is not supported by date function {function} for data type {data_type}.";
     9828, 16, TRANSLATE_LENGTHS_DIFFER =
         "The second and third arguments of the TRANSLATE built-in function must contain an equal number of characters.";
+    10705, 15, QUERY_IN_OUTPUT = "Subqueries are not allowed in the OUTPUT clause.";
     10709, 16, UNEQUAL_ROWS =
         "The number of columns for each row in a table value constructor must be the same.";
     10741, 15, TOP_WITH_OFFSET =

@@ -28,6 +28,8 @@ rows! {
     444, 16, FUNCTION_RETURNS_DATA =
         "Select statements included within a function cannot return data to a client.";
     455, 16, LAST_IS_NO_RETURN = "The last statement included within a function must be a return statement.";
+    483, 16, OUTPUT_OF_INSERT_EXEC =
+        "The OUTPUT clause cannot be used in an INSERT...EXEC statement.";
     628, 16, SAVE_WITHOUT_TRANSACTION =
         "Cannot issue SAVE TRANSACTION when there is no active transaction.";
     1026, 15, GOTO_INTO_TRY = "GOTO cannot be used to jump into a TRY or CATCH scope.";
