@@ -138,6 +138,8 @@ pub struct Session {
     pub(crate) frames: Vec<Frame>,
     /// Cursors that are GLOBAL, by name in lower case.
     pub(crate) cursors: HashMap<String, CursorHandle>,
+    /// The number of the batch that is executed.
+    pub(crate) batch: u64,
     /// Procedures that were read.
     pub(crate) modules: Vec<Rc<Ready>>,
     /// What RETURN of the procedure at hand has said.
@@ -199,6 +201,7 @@ impl Session {
             sink,
             frames: vec![Frame::default()],
             cursors: HashMap::new(),
+            batch: 0,
             modules: Vec::new(),
             returned: None,
             label: None,
@@ -228,6 +231,7 @@ impl Session {
     pub fn execute(&mut self, batch: &str) -> Outcome {
         self.cancel.begin();
         self.stack.begin();
+        self.batch += 1;
         self.severity = 0;
         self.tries = 0;
         self.kept = None;

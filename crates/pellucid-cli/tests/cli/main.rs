@@ -103,6 +103,7 @@ mod sql_cursors;
 mod sql_delete_file;
 mod sql_load;
 mod sql_log;
+mod sql_many_databases;
 mod sql_messages;
 mod sql_nesting;
 mod sql_options;
