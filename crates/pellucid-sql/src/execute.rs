@@ -284,11 +284,12 @@ impl Session {
         self.frame().span = statement.span.clone();
         self.shared.begin_statement();
         self.databases.begin_statement();
-        let watch = statistics::Watch::start();
+        let watch = self.settings.statistics_time.then(statistics::Watch::start);
         let done = self.perform(statement).and_then(|flow| self.fits_kept().map(|()| flow));
         self.frame().line = statement.line;
         if self.settings.statistics_time && !is_control {
-            self.inform(watch.message());
+            // The statement that switches it on has taken no time that anybody asked for.
+            self.inform(watch.unwrap_or_else(statistics::Watch::start).message());
         }
         let mut raised = match done {
             Ok(flow) => {

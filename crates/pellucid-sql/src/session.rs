@@ -243,6 +243,8 @@ impl Session {
         }
         self.end_of_batch();
         self.databases.forget_table_variables();
+        // What stands in them is of this batch, and may be secret.
+        self.databases.connection.flush_prepared_statement_cache();
         Outcome { severity: self.severity, cancelled: self.cancel.is_asked() }
     }
 

@@ -75,3 +75,31 @@ fn a_cursor_finds_its_database_again() {
     let told = server.run(&script).all();
     assert!(!told.contains("Msg ") && told.lines().any(|line| line == "101"), "{told}");
 }
+
+/// An expression that is asked for again is read again where what it names has changed meanwhile.
+#[test]
+fn what_is_asked_for_often_is_asked_anew() {
+    let server = a_dozen();
+    let others: String =
+        (2..=12).map(|number| format!("SELECT a FROM m{number}.dbo.t; ")).collect();
+    let script = format!(
+        "SET NOCOUNT ON; DECLARE @i int = 0;
+WHILE @i < 3 BEGIN
+  IF @i = 1 CREATE TABLE #t(b int, a int) ELSE CREATE TABLE #t(a int)
+  INSERT INTO #t (a) VALUES (@i)
+  PRINT CONCAT('t=', (SELECT MAX(a) FROM #t))
+  IF EXISTS (SELECT 1 FROM m1.dbo.t WHERE a = 1) PRINT 'there'
+  DROP TABLE #t
+  {others}
+  SET @i += 1
+END
+DROP DATABASE m1;
+IF EXISTS (SELECT 1 FROM m1.dbo.t) PRINT 'still there'"
+    );
+    let told = server.run(&script).all();
+    for line in ["t=0", "t=1", "t=2"] {
+        assert!(told.lines().any(|told| told == line), "{line}\n{told}");
+    }
+    assert_eq!(told.lines().filter(|line| *line == "there").count(), 3, "{told}");
+    assert_eq!(first(&told)[0], "Msg 208", "{told}");
+}

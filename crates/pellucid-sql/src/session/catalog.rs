@@ -31,6 +31,8 @@ use crate::views;
 
 /// Databases attached at once: SQLite's limit is 10, and `msdb` is one.
 const ATTACHED_MOST: usize = 8;
+/// Expressions of a batch that are kept as SQLite has read them.
+const STATEMENTS_MOST: usize = 128;
 /// How long a statement waits for a lock of another connection's.
 const WAIT: std::time::Duration = std::time::Duration::from_secs(30);
 
@@ -61,6 +63,7 @@ impl Databases {
     /// Sets up the connection: what waits and what is checked. The session is in master.
     pub fn new(connection: Connection, instance: Instance, shared: Arc<Shared>) -> Result<Self> {
         connection.busy_timeout(WAIT)?;
+        connection.set_prepared_statement_cache_capacity(STATEMENTS_MOST);
         connection.execute_batch("PRAGMA foreign_keys = ON; PRAGMA recursive_triggers = OFF")?;
         Ok(Self {
             connection,
