@@ -147,9 +147,10 @@ impl Raised {
     /// Whether SQL Server rolls back for it: a value does not convert.
     fn aborts_transaction(&self) -> bool {
         const ABORTING: [u32; 3] = [241, 242, 245];
-        self.messages
-            .iter()
-            .any(|message| message.severity >= 20 || ABORTING.contains(&message.number))
+        let is_kept_wrongly = |message: &Message| message.is_of_insert_execute();
+        self.messages.iter().any(|message| {
+            message.severity >= 20 || ABORTING.contains(&message.number) || is_kept_wrongly(message)
+        })
     }
 
     /// Whether the batch ends with it, as SQL Server's does: it never got as far as this statement, a name in it is
@@ -287,11 +288,13 @@ impl Session {
         self.frame().line = statement.line;
         self.frame().span = statement.span.clone();
         self.shared.begin_statement();
-        let watch = statistics::Watch::start();
-        let done = self.perform(statement);
+        self.databases.begin_statement();
+        let watch = self.settings.statistics_time.then(statistics::Watch::start);
+        let done = self.perform(statement).and_then(|flow| self.fits_kept().map(|()| flow));
         self.frame().line = statement.line;
         if self.settings.statistics_time && !is_control {
-            self.inform(watch.message());
+            // The statement that switches it on has taken no time that anybody asked for.
+            self.inform(watch.unwrap_or_else(statistics::Watch::start).message());
         }
         let mut raised = match done {
             Ok(flow) => {
@@ -326,6 +329,7 @@ impl Session {
         if aborts {
             if self.transactions > 0 {
                 self.rollback_all();
+                self.drop_cursors_of_batch();
             }
             return Err(Raised { is_told: true, is_thrown: true, ..raised });
         }

@@ -140,6 +140,8 @@ pub struct Session {
     pub(crate) frames: Vec<Frame>,
     /// Cursors that are GLOBAL, by name in lower case.
     pub(crate) cursors: HashMap<String, CursorHandle>,
+    /// The number of the batch that is executed.
+    pub(crate) batch: u64,
     /// Procedures that were read.
     pub(crate) modules: Vec<Rc<Ready>>,
     /// What RETURN of the procedure at hand has said.
@@ -201,6 +203,7 @@ impl Session {
             sink,
             frames: vec![Frame::default()],
             cursors: HashMap::new(),
+            batch: 0,
             modules: Vec::new(),
             returned: None,
             label: None,
@@ -230,6 +233,7 @@ impl Session {
     pub fn execute(&mut self, batch: &str) -> Outcome {
         self.cancel.begin();
         self.stack.begin();
+        self.batch += 1;
         self.severity = 0;
         self.tries = 0;
         self.kept = None;
@@ -241,6 +245,8 @@ impl Session {
         }
         self.end_of_batch();
         self.databases.forget_table_variables();
+        // What stands in them is of this batch, and may be secret.
+        self.databases.connection.flush_prepared_statement_cache();
         Outcome { severity: self.severity, cancelled: self.cancel.is_asked() }
     }
 

@@ -105,6 +105,7 @@ mod sql_functions;
 mod sql_jobs;
 mod sql_load;
 mod sql_log;
+mod sql_many_databases;
 mod sql_messages;
 mod sql_nesting;
 mod sql_options;

@@ -202,7 +202,7 @@ impl Session {
     fn first(&mut self, statement: &Statement) -> Done<Value> {
         self.databases.refresh(&statement.sql)?;
         let Some(frame) = self.frames.last() else { return Err(Raised::cancelled()) };
-        let mut prepared = statement.prepare(&self.databases.connection, frame)?;
+        let mut prepared = statement.prepare_cached(&self.databases.connection, frame)?;
         let mut rows = prepared.raw_query();
         match rows.next()? {
             Some(row) => Ok(owned(row.get_ref(0)?)),

@@ -122,6 +122,7 @@ impl Session {
         self.is_doomed = false;
         self.savepoints.clear();
         self.shared.set_transactions(0, false);
+        self.close_for_rollback();
     }
 
     /// SQLite rolls back by itself where it cannot go on.
@@ -132,6 +133,7 @@ impl Session {
             self.is_doomed = false;
             self.savepoints.clear();
             self.shared.set_transactions(0, false);
+            self.close_for_rollback();
         }
     }
 

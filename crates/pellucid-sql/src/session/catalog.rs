@@ -24,7 +24,7 @@ use crate::instance::files::{self, DatabaseFile, FILES_TABLE};
 use crate::instance::paths::Folder;
 use crate::instance::registry::text;
 use crate::instance::{own_uri, uri, Instance, Known, State, MASTER, MSDB, TEMPDB};
-use crate::message::{Message, Result};
+use crate::message::{table, Message, Result};
 use crate::translate::{
     object_text, quoted, Catalog, FunctionDefinition, Program, Stored, Table, TableColumn,
     ViewDefinition,
@@ -35,6 +35,8 @@ use crate::views;
 
 /// Databases attached at once: SQLite's limit is 10, and `msdb` is one.
 const ATTACHED_MOST: usize = 8;
+/// Expressions of a batch that are kept as SQLite has read them.
+const STATEMENTS_MOST: usize = 128;
 /// How long a statement waits for a lock of another connection's.
 const WAIT: std::time::Duration = std::time::Duration::from_secs(30);
 
@@ -46,6 +48,8 @@ pub(crate) struct Databases {
     current: RefCell<(i64, String)>,
     /// By number, the one used last at the end.
     attached: RefCell<Vec<(i64, PathBuf)>>,
+    /// Those that the statement at hand names, or the transaction around it: nobody else's name takes their place.
+    used: RefCell<Vec<i64>>,
     /// What the files of attached databases were seen to be.
     seen: RefCell<HashMap<i64, Rc<Kind>>>,
     has_msdb: Cell<bool>,
@@ -69,6 +73,7 @@ impl Databases {
     /// Sets up the connection: what waits and what is checked. The session is in master.
     pub fn new(connection: Connection, instance: Instance, shared: Arc<Shared>) -> Result<Self> {
         connection.busy_timeout(WAIT)?;
+        connection.set_prepared_statement_cache_capacity(STATEMENTS_MOST);
         connection.execute_batch("PRAGMA foreign_keys = ON; PRAGMA recursive_triggers = OFF")?;
         Ok(Self {
             connection,
@@ -76,6 +81,7 @@ impl Databases {
             shared,
             current: RefCell::new((MASTER, "master".to_owned())),
             attached: RefCell::default(),
+            used: RefCell::default(),
             seen: RefCell::default(),
             has_msdb: Cell::new(false),
             has_master: Cell::new(false),
@@ -155,7 +161,15 @@ impl Databases {
             self.connection.execute_batch(&format!("DETACH {}", quoted(&schema)))?;
         }
         if attached.len() >= ATTACHED_MOST {
-            let (oldest, _) = attached.remove(0);
+            let used = self.used.borrow();
+            let Some(at) = attached.iter().position(|(id, _)| !used.contains(id)) else {
+                let what = match self.connection.is_autocommit() {
+                    true => "more than 8 databases in one statement",
+                    false => "more than 8 databases in one transaction",
+                };
+                return Err(Message::unsupported(what));
+            };
+            let (oldest, _) = attached.remove(at);
             self.connection.execute_batch(&format!("DETACH \"d{oldest}\""))?;
         }
         if !known.path.is_file() {
@@ -184,6 +198,45 @@ impl Databases {
         }
         attached.push((known.id, known.path.clone()));
         Ok(schema)
+    }
+
+    /// The same for a database that the statement at hand names.
+    ///
+    /// # Errors
+    /// As [`Self::attach`]; 50001 for one too many.
+    fn attach_named(&self, known: &Known) -> Result<String> {
+        let schema = self.attach(known)?;
+        let mut used = self.used.borrow_mut();
+        if !known.is_system() && !used.contains(&known.id) {
+            used.push(known.id);
+        }
+        Ok(schema)
+    }
+
+    /// A statement begins. What a transaction has used stays in use.
+    pub fn begin_statement(&self) {
+        if self.connection.is_autocommit() {
+            self.used.borrow_mut().clear();
+        }
+    }
+
+    /// The databases that the statement at hand names, by number.
+    pub fn in_use(&self) -> Vec<i64> {
+        self.used.borrow().clone()
+    }
+
+    /// Those that an earlier statement named: others may have taken their place meanwhile.
+    ///
+    /// # Errors
+    /// As [`Self::attach`]; 911 for one that is gone.
+    pub fn attach_again(&self, numbers: &[i64]) -> Result<()> {
+        let all = self.instance.databases()?;
+        for number in numbers {
+            let known = all.iter().find(|known| known.id == *number);
+            let gone = || Message::of(table::UNKNOWN_DATABASE, [number]);
+            self.attach_named(known.ok_or_else(gone)?)?;
+        }
+        Ok(())
     }
 
     /// Whether SQLite opens the database for reading alone, as it does a standby. One that does not open is not.
@@ -291,7 +344,7 @@ impl Databases {
         };
         let schema = match known.id {
             MASTER => self.make_master()?,
-            _ => self.attach(&known)?,
+            _ => self.attach_named(&known)?,
         };
         if known.id == MSDB {
             return Err(Message::unsupported("tables in msdb"));
@@ -798,7 +851,7 @@ impl Catalog for Names<'_> {
         if known.is_system() {
             return compatible();
         }
-        let attached = databases.attach(&known)?;
+        let attached = databases.attach_named(&known)?;
         match databases.find_object(&attached, name)? {
             Some((sqlite, is_view)) => databases.table_of(&attached, &sqlite, is_view).map(Some),
             None => compatible(),
