@@ -3,6 +3,7 @@
 mod process;
 
 use std::collections::BTreeSet;
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{channel, Receiver, RecvTimeoutError, Sender};
@@ -57,10 +58,15 @@ pub fn run(args: &AgentArgs, output: &Output) -> Result<ExitCode, Failure> {
         })?;
     }
     let agent = Agent::open().map_err(failure)?;
+    // By its name now: an upgrade takes the file away under which an agent began.
+    let program = std::env::current_exe().map_err(|error| {
+        Failure::new(Id::OwnPathUnknown, format!("the program's own path: {error}"), "try again")
+    })?;
+    let agents = Agents { ending, program };
     let mut told = Told { output, others: BTreeSet::new(), facts: Vec::new(), has_failed: false };
     match args.once {
-        true => once(&agent, &ending, &mut told)?,
-        false => forever(&agent, &ending, &mut told)?,
+        true => agents.once(&agent, &mut told)?,
+        false => agents.forever(&agent, &mut told)?,
     }
     if args.once {
         let others: Vec<Value> = told
@@ -76,70 +82,84 @@ pub fn run(args: &AgentArgs, output: &Output) -> Result<ExitCode, Failure> {
     })
 }
 
-fn once(agent: &Agent, ending: &Arc<AtomicBool>, told: &mut Told<'_>) -> Result<(), Failure> {
-    // Nothing is written where there is nothing to do.
-    if !agent.has_due().map_err(failure)? {
-        return Ok(());
-    }
-    agent.begin().map_err(failure)?;
-    let due = agent.due(false).map_err(failure)?;
-    told.of_others(due.of_others);
-    let (sender, ended) = channel();
-    for run in due.runs {
-        start(run, ending, &sender);
-    }
-    drop(sender);
-    for one in ended {
-        told.ended(one);
-    }
-    Ok(())
+/// What every job is run with.
+struct Agents {
+    /// A signal has asked for the end.
+    ending: Arc<AtomicBool>,
+    program: PathBuf,
 }
 
-fn forever(agent: &Agent, ending: &Arc<AtomicBool>, told: &mut Told<'_>) -> Result<(), Failure> {
-    agent.begin().map_err(failure)?;
-    told.output.line("The agent runs the jobs of this account; Ctrl-C ends it.");
-    let (sender, ended): (Sender<Ended>, Receiver<Ended>) = channel();
-    let mut running = 0_u32;
-    let mut is_start = true;
-    while running > 0 || !ending.load(Ordering::SeqCst) {
-        if !ending.load(Ordering::SeqCst) {
-            match agent.due(is_start) {
-                Ok(due) => {
-                    is_start = false;
-                    told.of_others(due.of_others);
-                    for run in due.runs {
-                        running += 1;
-                        start(run, ending, &sender);
+impl Agents {
+    fn is_ending(&self) -> bool {
+        self.ending.load(Ordering::SeqCst)
+    }
+
+    fn once(&self, agent: &Agent, told: &mut Told<'_>) -> Result<(), Failure> {
+        // Nothing is written where there is nothing to do.
+        if !agent.has_due().map_err(failure)? {
+            return Ok(());
+        }
+        agent.begin().map_err(failure)?;
+        let due = agent.due(false).map_err(failure)?;
+        told.of_others(due.of_others);
+        let (sender, ended) = channel();
+        for run in due.runs {
+            self.start(run, &sender);
+        }
+        drop(sender);
+        for one in ended {
+            told.ended(one);
+        }
+        Ok(())
+    }
+
+    fn forever(&self, agent: &Agent, told: &mut Told<'_>) -> Result<(), Failure> {
+        agent.begin().map_err(failure)?;
+        told.output.line("The agent runs the jobs of this account; Ctrl-C ends it.");
+        let (sender, ended): (Sender<Ended>, Receiver<Ended>) = channel();
+        let mut running = 0_u32;
+        let mut is_start = true;
+        while running > 0 || !self.is_ending() {
+            if !self.is_ending() {
+                match agent.due(is_start) {
+                    Ok(due) => {
+                        is_start = false;
+                        told.of_others(due.of_others);
+                        for run in due.runs {
+                            running += 1;
+                            self.start(run, &sender);
+                        }
                     }
+                    // Somebody holds `msdb`, or its disk is full: the next look may find it otherwise.
+                    Err(message) => told.wrong(&message),
                 }
-                // Somebody holds `msdb`, or its disk is full: the next look may find it otherwise.
-                Err(message) => told.wrong(&message),
+            }
+            match ended.recv_timeout(LOOK_EVERY) {
+                Ok(one) => {
+                    running -= 1;
+                    told.ended(one);
+                }
+                Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {}
             }
         }
-        match ended.recv_timeout(LOOK_EVERY) {
-            Ok(one) => {
-                running -= 1;
-                told.ended(one);
-            }
-            Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {}
-        }
+        Ok(())
     }
-    Ok(())
-}
 
-/// Runs a job on a thread of its own, with its own connection to `msdb`.
-fn start(run: Run, ending: &Arc<AtomicBool>, sender: &Sender<Ended>) {
-    let (name, ending, to) = (run.name().to_owned(), ending.clone(), sender.clone());
-    let work = move || {
-        let done = Agent::open().and_then(|agent| {
-            let mut host = Processes::new(run.name());
-            agent.run(&run, &mut host, &|| ending.load(Ordering::SeqCst))
-        });
-        // Nobody listens only when the process ends.
-        let _ = to.send((run.name().to_owned(), done));
-    };
-    if let Err(error) = std::thread::Builder::new().name("job".to_owned()).spawn(work) {
-        let _ = sender.send((name, Err(Message::new(0, 16, format!("a thread: {error}")))));
+    /// Runs a job on a thread of its own, with its own connection to `msdb`.
+    fn start(&self, run: Run, sender: &Sender<Ended>) {
+        let (name, to) = (run.name().to_owned(), sender.clone());
+        let (ending, program) = (self.ending.clone(), self.program.clone());
+        let work = move || {
+            let done = Agent::open().and_then(|agent| {
+                let mut host = Processes::new(program, run.name());
+                agent.run(&run, &mut host, &|| ending.load(Ordering::SeqCst))
+            });
+            // Nobody listens only when the process ends.
+            let _ = to.send((run.name().to_owned(), done));
+        };
+        if let Err(error) = std::thread::Builder::new().name("job".to_owned()).spawn(work) {
+            let _ = sender.send((name, Err(Message::new(0, 16, format!("a thread: {error}")))));
+        }
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::io::{Read, Write};
 use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -22,17 +23,18 @@ const ERROR: u8 = 11;
 /// Executes the steps of a job.
 #[derive(Debug)]
 pub struct Processes {
+    program: PathBuf,
     job: String,
 }
 
 impl Processes {
-    /// Of a job.
-    pub fn new(job: &str) -> Self {
-        Self { job: job.to_owned() }
+    /// Of a job, by this program.
+    pub fn new(program: PathBuf, job: &str) -> Self {
+        Self { program, job: job.to_owned() }
     }
 
     fn start(&self, step: &Step) -> std::io::Result<Child> {
-        let mut command = Command::new(std::env::current_exe()?);
+        let mut command = Command::new(&self.program);
         command.args(["--quiet", "agent", "--step"]);
         command.stdin(Stdio::piped()).stdout(Stdio::piped());
         // Ctrl-C goes to the agent, which asks its steps to end.

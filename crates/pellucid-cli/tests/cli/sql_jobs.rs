@@ -629,3 +629,16 @@ fn the_agents_facts_have_a_schema() {
         serde_json::json!({"jobs": [{"name": "work", "outcome": "succeeded"}], "of_others": []})
     );
 }
+
+#[test]
+fn a_job_that_is_deleted_while_it_runs_ends() {
+    let server = Server::with(&[]);
+    request(&server, "slow", &[("WAITFOR DELAY '00:10:00'", "")]);
+    let mut command = server.0.command(PELLUCID);
+    command.args(["--quiet", "agent", "--once"]).stderr(std::process::Stdio::null());
+    let mut agent = command.spawn().unwrap();
+    until(&server, RUNNING, "1");
+    server.run("EXEC msdb.dbo.sp_delete_job @job_name = 'slow'").succeeded();
+    assert_eq!(agent.wait().unwrap().code(), Some(1));
+    assert_eq!(outcomes(&server), [""; 0]);
+}

@@ -6,7 +6,7 @@
 
 mod outcome;
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use pellucid_keyring::{Keyring, ProcessId};
 use rusqlite::{Connection, OptionalExtension};
@@ -26,6 +26,8 @@ use outcome::{Begun, Row};
 const BY_SCHEDULE: i64 = 1;
 const AT_START: i64 = 3;
 const BY_USER: i64 = 4;
+/// How long another session may hold `msdb`; each try waits for seconds by itself.
+const PATIENCE: Duration = Duration::from_secs(600);
 /// Sessions of agents that are remembered.
 const SESSIONS_MOST: i64 = 100;
 
@@ -300,7 +302,7 @@ impl Agent {
     /// Runs a job that was taken, to its end; how it went. `is_ending` says whether the agent itself is to end.
     ///
     /// # Errors
-    /// SQLite's; the job is this process's as long as that lives.
+    /// SQLite's. Then it has failed, and is given back so that it can run again.
     pub fn run(
         &self,
         run: &Run,
@@ -308,6 +310,25 @@ impl Agent {
         is_ending: &dyn Fn() -> bool,
     ) -> Result<Outcome> {
         let begun = Begun::now();
+        let done = self.run_to_its_end(run, begun, host, is_ending);
+        if let Err(error) = &done {
+            let message = format!(
+                "The job failed.  The Job was invoked by {}.  {}",
+                run.invoked_by, error.text
+            );
+            let row = Row::of_job(message, outcome::FAILED);
+            let _ = self.changed(|msdb| row.write(msdb, &run.job, begun, &self.server));
+        }
+        done
+    }
+
+    fn run_to_its_end(
+        &self,
+        run: &Run,
+        begun: Begun,
+        host: &mut dyn Host,
+        is_ending: &dyn Fn() -> bool,
+    ) -> Result<Outcome> {
         let is_asked = || is_ending() || self.is_asked_to_stop(&run.job);
         let mut next = run.first_step;
         let (mut last, mut status) = (None, outcome::FAILED);
@@ -432,10 +453,16 @@ impl Agent {
         Ok(Some(step))
     }
 
-    /// Changes `msdb`, all or nothing.
+    /// Changes `msdb`, all or nothing. A session may hold it for as long as its transaction takes.
     fn changed<T>(&self, work: impl FnOnce(&Connection) -> Result<T>) -> Result<T> {
         let msdb = self.msdb();
-        msdb.execute_batch("BEGIN IMMEDIATE")?;
+        let begun = Instant::now();
+        while let Err(error) = msdb.execute_batch("BEGIN IMMEDIATE") {
+            let is_busy = error.sqlite_error_code() == Some(rusqlite::ErrorCode::DatabaseBusy);
+            if !is_busy || begun.elapsed() > PATIENCE {
+                return Err(error.into());
+            }
+        }
         let done = work(msdb)
             .and_then(|value| msdb.execute_batch("COMMIT").map(|()| value).map_err(Message::from));
         if done.is_err() && !msdb.is_autocommit() {

@@ -128,6 +128,10 @@ impl Row {
 
     /// Writes it, and what the job, or the step, shows of its last run.
     pub fn write(&self, msdb: &Connection, job: &Job, begun: Begun, server: &str) -> Result<()> {
+        // One that was deleted while it ran leaves nothing behind.
+        if store::job_of(msdb, &job.id)?.is_none() {
+            return Ok(());
+        }
         let (date, time) = begun.numbers();
         let duration = duration_number(begun.seconds());
         let sql = "INSERT INTO pellucid_job_history(job_id, step_id, step_name, sql_message_id, sql_severity, message, \

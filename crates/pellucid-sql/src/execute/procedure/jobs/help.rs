@@ -36,7 +36,7 @@ const BYTE: SqlType = SqlType::TinyInt;
 const TIME: SqlType = SqlType::DateTime;
 const GUID: SqlType = SqlType::UniqueIdentifier;
 
-const JOBS: [(&str, SqlType); 31] = [
+const JOBS: [(&str, SqlType); 32] = [
     ("job_id", GUID),
     ("originating_server", SqlType::nvarchar(30)),
     ("name", NAME),
@@ -68,6 +68,7 @@ const JOBS: [(&str, SqlType); 31] = [
     ("has_step", INT),
     ("has_schedule", INT),
     ("has_target", INT),
+    ("type", INT),
 ];
 const STEPS: [(&str, SqlType); 22] = [
     ("step_id", INT),
@@ -252,7 +253,7 @@ fn job_row(session: &Session, job: &Job) -> Done<Vec<Value>> {
          (SELECT a.schedule_id FROM pellucid_job_schedule AS a JOIN pellucid_schedule AS s USING (schedule_id) \
           WHERE a.job_id = j.job_id AND s.enabled AND next_run IS NOT NULL ORDER BY next_run LIMIT 1), \
          {IDLE}, '0 (unknown)', 0, (SELECT count(*) FROM pellucid_job_step AS t WHERE t.job_id = j.job_id), \
-         (SELECT count(*) FROM pellucid_job_schedule AS a WHERE a.job_id = j.job_id), server_id IS NOT NULL \
+         (SELECT count(*) FROM pellucid_job_schedule AS a WHERE a.job_id = j.job_id), server_id IS NOT NULL, server_id IS NOT NULL \
          FROM pellucid_job AS j WHERE job_id = ?1",
         operator("email"),
         operator("netsend"),
