@@ -73,7 +73,8 @@ const fn f(
 const INT: ResultType = Is(SqlType::Int);
 const FLOAT: ResultType = Is(SqlType::Float);
 
-const BUILTINS: &[Builtin] = &[
+/// All of them.
+pub(crate) const BUILTINS: &[Builtin] = &[
     f("ABS", "tsql_abs", (1, 1), &[U], NumberLike(0)),
     f("ACOS", "tsql_acos", (1, 1), &[F], FLOAT),
     f("ASCII", "tsql_ascii", (1, 1), &[T], INT),
