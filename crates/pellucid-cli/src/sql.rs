@@ -7,6 +7,7 @@ mod clock;
 mod code_page;
 mod commands;
 mod drives;
+mod features;
 mod files;
 mod form;
 mod idle;
@@ -50,6 +51,9 @@ use sheet::Sheet;
 
 /// Executes what is given, or asks for it.
 pub fn run(args: &SqlArgs, output: &Output) -> Result<ExitCode, Failure> {
+    if let Some(form) = args.features {
+        return features::write(form, output);
+    }
     for text in args.query.iter().chain(&args.initial) {
         refuse_secret(text)?;
     }

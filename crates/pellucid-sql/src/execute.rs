@@ -44,9 +44,12 @@ use crate::message::{table, Message};
 use crate::session::{Frame, Session};
 
 pub(crate) use backup::recovery_model;
+pub(crate) use database::is_refused_access;
 pub(crate) use insert_execute::Kept;
+pub(crate) use maintenance::DBCC_COMMANDS;
 pub(crate) use module::Ready;
-pub(crate) use procedure::{access, log_path, size_kb};
+pub(crate) use procedure::{access, job_procedures, log_path, size_kb, PROCEDURES};
+pub(crate) use set::state_of_switch;
 pub(crate) use worker::state_of_process;
 
 /// Where execution goes on.

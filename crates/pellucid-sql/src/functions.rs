@@ -31,12 +31,12 @@ use crate::values::convert::Value;
 use crate::values::moment::Moment;
 use crate::values::types::SqlType;
 
-pub(crate) use builtin::{builtin, Builtin, Parameter, ResultType, AGENT_DATETIME};
+pub(crate) use builtin::{builtin, Builtin, Parameter, ResultType, AGENT_DATETIME, BUILTINS};
 pub(crate) use date_part::DatePart;
 pub(crate) use hash::new_guid;
 pub(crate) use math::widened;
 pub(crate) use message_text::formatted;
-pub(crate) use server::server_function;
+pub(crate) use server::{server_function, FUNCTIONS as SERVER_FUNCTIONS};
 pub(crate) use text_search::{NATIONAL, SENSITIVE};
 
 /// What only the server knows: its clock, names and state. A session implements it.

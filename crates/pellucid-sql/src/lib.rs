@@ -7,9 +7,11 @@
 #![cfg_attr(not(test), deny(clippy::panic, clippy::unreachable))]
 
 mod execute;
+pub mod features;
 pub mod functions;
 mod instance;
 mod jobs;
+mod known;
 pub mod message;
 pub mod session;
 pub mod translate;

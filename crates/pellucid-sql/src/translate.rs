@@ -37,11 +37,13 @@ use std::collections::HashMap;
 use crate::message::{table, Message, Result};
 use crate::values::types::SqlType;
 
+pub(crate) use aggregate::AGGREGATES;
 pub(crate) use assign::binary as operator_of;
 pub use assign::{execute_assignments, Variables};
 pub(crate) use into::without_into;
 pub use module::ViewDefinition;
 pub use output::OutputChange;
+pub(crate) use over::RANKINGS;
 use pellucid_tsql::ast::{
     Condition, Delete, Expression, Insert, ObjectName, OutputClause, Query, Update,
 };
@@ -49,7 +51,8 @@ pub(crate) use routine::Step;
 pub use routine::{FunctionDefinition, Program};
 pub(crate) use scope::object_text;
 use scope::{Typed, View};
-pub(crate) use table_function::is_table_function;
+pub(crate) use special::{CLOCKS, SPECIALS};
+pub(crate) use table_function::{is_table_function, table_functions};
 
 /// What a name stands for in SQLite. A session implements it.
 pub trait Catalog {
@@ -465,4 +468,13 @@ fn balanced(operands: &[String], operator: &str) -> String {
 /// A constant of SQLite's that has a type.
 fn typed(sql: impl Into<String>, data_type: SqlType) -> Typed {
     Typed { sql: sql.into(), data_type, sensitive: false, constant: None }
+}
+
+/// The names of the functions that are translated without the session.
+#[cfg(test)]
+pub(crate) fn function_names() -> Vec<&'static str> {
+    let builtins = crate::functions::BUILTINS.iter().map(|builtin| builtin.name);
+    let specials = SPECIALS.iter().chain(&RANKINGS).map(|(name, _, _)| *name);
+    let clocks = CLOCKS.iter().map(|(name, _, _)| *name);
+    builtins.chain(specials).chain(clocks).chain(AGGREGATES).collect()
 }

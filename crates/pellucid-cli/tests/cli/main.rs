@@ -101,6 +101,7 @@ mod sql_code_pages;
 mod sql_commands;
 mod sql_cursors;
 mod sql_delete_file;
+mod sql_features;
 mod sql_functions;
 mod sql_jobs;
 mod sql_load;

@@ -17,9 +17,23 @@ use rusqlite::OptionalExtension;
 
 use super::{Done, Raised};
 use crate::instance::{Known, State, MASTER, MSDB};
+use crate::known;
 use crate::message::{table, Message};
 use crate::session::{sqlite_name, Session};
 use crate::translate::quoted;
+
+/// The commands that [`Session::dbcc`] knows.
+pub(crate) const DBCC_COMMANDS: &[&str] = &[
+    "CHECKALLOC",
+    "CHECKCATALOG",
+    "CHECKDB",
+    "CHECKFILEGROUP",
+    "CHECKTABLE",
+    "DBINFO",
+    "TRACEOFF",
+    "TRACEON",
+    "TRACESTATUS",
+];
 
 /// Findings that are told, at most.
 const SHOWN: usize = 200;
@@ -66,6 +80,9 @@ impl Session {
             "TRACESTATUS" => self.trace_status(arguments, options),
             "DBINFO" => self.database_info(arguments, options),
             // There are no caches of the server's own.
+            name if known::is_dbcc(name) => {
+                Err(Message::unsupported(format!("DBCC {name}")).into())
+            }
             name => Err(Message::of(table::UNKNOWN_DBCC, [&name]).into()),
         }
     }

@@ -10,6 +10,7 @@ mod jobs;
 mod registry;
 
 pub(crate) use files::{access, log_path, size_kb};
+pub(crate) use jobs::names as job_procedures;
 
 use std::sync::Arc;
 
@@ -20,6 +21,7 @@ use pellucid_tsql::ast::{
 
 use super::{Done, Flow, Raised};
 use crate::instance::MSDB;
+use crate::known;
 use crate::message::{table, Message};
 use crate::session::{Frame, Session};
 use crate::translate::{VariableTypes, Variables};
@@ -108,6 +110,39 @@ impl<'a> Arguments<'a> {
     }
 }
 
+/// The procedures that [`Session::call`] knows.
+pub(crate) const PROCEDURES: &[&str] = &[
+    "sp_addumpdevice",
+    "sp_attach_db",
+    "sp_configure",
+    "sp_databases",
+    "sp_delete_backuphistory",
+    "sp_delete_database_backuphistory",
+    "sp_detach_db",
+    "sp_dropdevice",
+    "sp_executesql",
+    "sp_helpdb",
+    "sp_helpfile",
+    "sp_helptext",
+    "sp_msforeachdb",
+    "sp_msforeachtable",
+    "sp_readerrorlog",
+    "sp_renamedb",
+    "sp_set_session_context",
+    "xp_create_subdir",
+    "xp_delete_file",
+    "xp_dirtree",
+    "xp_fileexist",
+    "xp_fixeddrives",
+    "xp_instance_regdeletevalue",
+    "xp_instance_regread",
+    "xp_instance_regwrite",
+    "xp_readerrorlog",
+    "xp_regdeletevalue",
+    "xp_regread",
+    "xp_regwrite",
+];
+
 impl Session {
     pub(super) fn execute_procedure(&mut self, execute: &Execute) -> Done<Flow> {
         match execute {
@@ -138,10 +173,13 @@ impl Session {
                 self.shared.end_statement(None, 0);
                 // The server's own come first; those of jobs are procedures of msdb.
                 let of_jobs = jobs::find(name.object.as_str()).filter(|_| self.is_in_msdb(&name));
-                let done = match of_jobs {
+                let mut done = match of_jobs {
                     Some(procedure) => self.job_procedure(procedure, &mut given),
                     None => self.call_own(&name, &mut given),
                 };
+                if is_unknown(&done) && known::is_procedure(&name) {
+                    done = Err(Message::unsupported(name.object.as_str()).into());
+                }
                 let failed = match &done {
                     Ok(_) => self.shared.last_error(),
                     Err(raised) => raised.messages.last().map_or(0, |message| message.number),
@@ -155,6 +193,9 @@ impl Session {
                     Some((known, module)) => {
                         let (flow, returned) = self.call_module(&known, &module, &mut given)?;
                         (Ok(flow), returned)
+                    }
+                    None if is_unknown(&done) && known::is_procedure_of_msdb(&name) => {
+                        (Err(Message::unsupported(name.object.as_str()).into()), failed.into())
                     }
                     None => (done, failed.into()),
                 };
@@ -249,7 +290,6 @@ impl Session {
                 given,
                 &["filetype", "folderpath", "extension", "cutoffdate", "subfolder"],
             )?),
-            "xp_cmdshell" => Err(Message::unsupported("xp_cmdshell").into()),
             "sp_msforeachdb" => {
                 let parameters = &[
                     "command1",
@@ -412,6 +452,12 @@ impl Session {
         }
         after(done)
     }
+}
+
+/// Whether nothing here has the name of a procedure.
+fn is_unknown(done: &Done<Flow>) -> bool {
+    let last = done.as_ref().err().and_then(|raised| raised.messages.last());
+    last.is_some_and(|message| message.number == table::UNKNOWN_PROCEDURE.number)
 }
 
 /// The name that a text is, such as `master.dbo.[my p]`.

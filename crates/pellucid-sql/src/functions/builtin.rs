@@ -76,7 +76,8 @@ const FLOAT: ResultType = Is(SqlType::Float);
 /// Its name where it is not that of a function of every database.
 pub(crate) const AGENT_DATETIME: &str = "MSDB.DBO.AGENT_DATETIME";
 
-const BUILTINS: &[Builtin] = &[
+/// All of them.
+pub(crate) const BUILTINS: &[Builtin] = &[
     f("ABS", "tsql_abs", (1, 1), &[U], NumberLike(0)),
     f("ACOS", "tsql_acos", (1, 1), &[F], FLOAT),
     f(AGENT_DATETIME, "tsql_agent_datetime", (2, 2), &[I], Is(SqlType::DateTime)),

@@ -42,7 +42,7 @@ const ANY: SqlType = SqlType::Variant;
 const ID: SqlType = SqlType::numeric(38, 0);
 
 /// Source: Microsoft's "System Functions", "Metadata Functions", "Security Functions", "Configuration Functions".
-const FUNCTIONS: &[ServerFunction] = &[
+pub(crate) const FUNCTIONS: &[ServerFunction] = &[
     function("APP_NAME", (0, 0), &[], NAME),
     function("ASYMKEY_ID", (1, 1), &[N], INT),
     function("CERT_ID", (1, 1), &[N], INT),

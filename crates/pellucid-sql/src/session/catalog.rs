@@ -24,6 +24,7 @@ use crate::instance::files::{self, DatabaseFile, FILES_TABLE};
 use crate::instance::paths::Folder;
 use crate::instance::registry::text;
 use crate::instance::{own_uri, uri, Instance, Known, State, MASTER, MSDB, TEMPDB};
+use crate::known;
 use crate::message::{table, Message, Result};
 use crate::translate::{
     object_text, quoted, Catalog, FunctionDefinition, Program, Stored, Table, TableColumn,
@@ -788,6 +789,9 @@ impl Catalog for Names<'_> {
         if schema.eq_ignore_ascii_case("sys") || schema.eq_ignore_ascii_case("information_schema") {
             let view = views::find(schema, object);
             return match (view, database) {
+                (None, _) if known::is_view(schema, object) => {
+                    Err(Message::unsupported(object_text(name)))
+                }
                 (None, _) => Ok(None),
                 (Some(view), None) => databases.server_view(view).map(Some),
                 // Of another database: as if the session were there.
@@ -815,6 +819,9 @@ impl Catalog for Names<'_> {
             let own = schema.is_empty() || schema.eq_ignore_ascii_case("dbo");
             return match views::find("msdb", object).filter(|_| own) {
                 Some(view) => databases.server_view(view).map(Some),
+                None if own && known::is_of_msdb(object) => {
+                    Err(Message::unsupported(object_text(name)))
+                }
                 None => Ok(None),
             };
         }
@@ -837,6 +844,9 @@ impl Catalog for Names<'_> {
                 }
             }
         }
+        let is_own = schema.is_empty() || schema.eq_ignore_ascii_case("dbo");
+        let is_elsewhere = known::is_compatibility_view(object)
+            || (known.id == MASTER && known::is_of_master(object));
         // Of another database: as if the session were there.
         let compatible = || match views::find("sys", object).filter(|view| view.is_compatibility) {
             Some(view) => {
@@ -846,6 +856,7 @@ impl Catalog for Names<'_> {
                 databases.enter(&here);
                 table.map(Some)
             }
+            None if is_own && is_elsewhere => Err(Message::unsupported(object_text(name))),
             None => Ok(None),
         };
         if known.is_system() {

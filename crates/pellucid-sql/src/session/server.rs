@@ -372,8 +372,28 @@ impl Shared {
             "instancedefaultdatapath" => text(&with_separator(&state.folders[0])),
             "instancedefaultlogpath" => text(&with_separator(&state.folders[1])),
             "instancedefaultbackuppath" => text(&state.folders[2]),
+            // Those of this collation.
             "collation" => text("SQL_Latin1_General_CP1_CI_AS"),
-            "isclustered"
+            "collationid" => Value::Integer(872_468_488),
+            "comparisonstyle" => Value::Integer(196_609),
+            "lcid" => Value::Integer(1033),
+            "sqlcharset" => Value::Integer(1),
+            "sqlcharsetname" => text("iso_1"),
+            "sqlsortorder" => Value::Integer(52),
+            "sqlsortordername" => text("nocase_iso"),
+            "pathseparator" => text("/"),
+            // It is not used any more, in SQL Server either.
+            "licensetype" => text("DISABLED"),
+            "filestreamconfiguredlevel"
+            | "filestreameffectivelevel"
+            | "isadvancedanalyticsinstalled"
+            | "isbigdatacluster"
+            | "isexternalauthenticationonly"
+            | "isexternalgovernanceenabled"
+            | "isserversuspendedforsnapshotbackup"
+            | "istempdbmetadatamemoryoptimized"
+            | "suspendeddatabasecount"
+            | "isclustered"
             | "ishadrenabled"
             | "issingleuser"
             | "isfulltextinstalled"

@@ -10,6 +10,7 @@ use super::convert::{decimal_literal, literal, literal_as};
 use super::scope::Clause;
 use super::{typed, Parameter, Typed, View, Work};
 use crate::functions::server_function;
+use crate::known;
 use crate::message::{table, Message, Result};
 use crate::values::convert::{parse_float, to_hex, Value};
 use crate::values::decimal::Decimal;
@@ -88,8 +89,12 @@ impl Work<'_> {
     }
 
     fn system_variable(&mut self, name: &str) -> Result<Typed> {
-        let function = server_function(&format!("@@{}", name.to_uppercase()))
-            .ok_or_else(|| Message::undeclared(&format!("@{name}")))?;
+        let function = server_function(&format!("@@{}", name.to_uppercase())).ok_or_else(|| {
+            match known::is_global(name) {
+                true => Message::unsupported(format!("@@{}", name.to_uppercase())),
+                false => Message::undeclared(&format!("@{name}")),
+            }
+        })?;
         Ok(typed(format!("tsql_server('{}')", function.name), function.result))
     }
 

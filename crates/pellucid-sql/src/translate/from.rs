@@ -8,6 +8,7 @@ use pellucid_tsql::ast::{
 use super::module::Named;
 use super::scope::{called, same, Clause, Column, Level, Relation, ScopeColumn, ScopeTable};
 use super::{quoted, typed, Stored, Table, Typed, View, Work};
+use crate::known;
 use crate::message::{table, Message, Result};
 use crate::values::types::{Family, SqlType};
 
@@ -236,9 +237,10 @@ impl Work<'_> {
         }
         if !call.name.is_bare() || !same(&name, "STRING_SPLIT") {
             return Err(match call.name.is_bare() {
-                true if same(&name, "OPENJSON") || same(&name, "GENERATE_SERIES") => {
+                true if known::is_table_function(&call.name) => {
                     Message::unsupported(name.to_uppercase())
                 }
+                false if known::is_table_function(&call.name) => Message::unsupported(&name),
                 _ => Message::of(table::UNKNOWN_OBJECT, [&name]),
             });
         }

@@ -74,6 +74,11 @@ pub(crate) fn is_table_function(name: &str) -> bool {
     FUNCTIONS.iter().any(|function| same(name, function.name))
 }
 
+/// Their names within `sys`, each with how many arguments it takes.
+pub(crate) fn table_functions() -> impl Iterator<Item = (&'static str, usize)> {
+    FUNCTIONS.iter().map(|function| (function.name, function.keys.len()))
+}
+
 /// The call, if `table` is one of such a function.
 pub(super) fn called(table: &TablePrimary) -> Option<(&FunctionCall, Option<&TableAlias>)> {
     match table {

@@ -17,7 +17,8 @@ const BYTE: SqlType = SqlType::TinyInt;
 const TIME: SqlType = SqlType::DateTime;
 const SID: SqlType = SqlType::VarBinary(Length::Of(85));
 
-/// Nothing of it is here.
+/// Nothing of it is here. One function, so that [`super::View::is_always_empty`] knows it by its address.
+#[inline(never)]
 pub(super) fn none(_: &Databases) -> Result<Vec<Row>> {
     Ok(Vec::new())
 }

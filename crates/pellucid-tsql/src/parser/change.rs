@@ -15,6 +15,9 @@ use crate::lexer::{Symbol, TokenKind};
 impl Parser<'_> {
     pub(super) fn insert(&mut self, with: Vec<CommonTable>) -> Result<StatementKind> {
         self.require(K::INSERT)?;
+        if self.at(K::BULK) {
+            return self.unsupported("INSERT BULK");
+        }
         let top = self.top()?;
         self.accept(K::INTO);
         let target = self.change_target()?;

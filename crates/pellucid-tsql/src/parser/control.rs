@@ -16,6 +16,7 @@ impl Parser<'_> {
             Some(K::TRAN | K::TRANSACTION) => self.begin_transaction(),
             Some(K::DISTRIBUTED) => self.unsupported("BEGIN DISTRIBUTED TRANSACTION"),
             Some(K::CONVERSATION) => self.unsupported("BEGIN CONVERSATION"),
+            None if self.words_of(&["DIALOG"]).is_some() => self.unsupported("BEGIN DIALOG"),
             Some(K::TRY) => {
                 self.advance();
                 self.try_catch().map(StatementKind::Control)

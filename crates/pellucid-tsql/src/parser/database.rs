@@ -223,6 +223,7 @@ impl Parser<'_> {
                 self.advance();
                 self.name().map(AlterDatabase::Collate)
             }
+            (Some(K::REBUILD), Some(K::LOG)) => self.unsupported("ALTER DATABASE REBUILD LOG"),
             _ => self.unexpected(),
         }
     }

@@ -27,12 +27,26 @@ impl Parser<'_> {
 
     fn sum_from(&mut self, first: Expression) -> Result<Expression> {
         let mut left = self.product_from(first)?;
+        self.refuse_doubled()?;
         while let Some(operator) = self.sum_operator() {
             self.advance();
             let first = self.signed()?;
             left = Expression::binary(left, operator, self.product_from(first)?);
+            self.refuse_doubled()?;
         }
         Ok(left)
+    }
+
+    /// The operators of SQL Server's that are two symbols here.
+    fn refuse_doubled(&self) -> Result<()> {
+        let is_doubled =
+            |symbol| self.at_symbol(symbol) && self.peek() == TokenKind::Symbol(symbol);
+        match () {
+            () if is_doubled(Symbol::Less) => self.unsupported("<<"),
+            () if is_doubled(Symbol::Greater) => self.unsupported(">>"),
+            () if is_doubled(Symbol::Bar) => self.unsupported("||"),
+            () => Ok(()),
+        }
     }
 
     fn product_from(&mut self, mut left: Expression) -> Result<Expression> {
@@ -114,6 +128,7 @@ impl Parser<'_> {
             },
             TokenKind::Symbol(Symbol::LeftBrace) => self.unsupported("ODBC escape sequence"),
             TokenKind::Keyword(word) => self.word(word),
+            TokenKind::Stray if self.text(self.current) == "$" => self.unsupported("$IDENTITY"),
             TokenKind::Name | TokenKind::QuotedName => self.column_or_call(),
             _ => self.unexpected(),
         }
@@ -151,6 +166,10 @@ impl Parser<'_> {
             K::CONVERT | K::TRY_CONVERT if called => self.convert(word == K::TRY_CONVERT),
             K::IIF if called => self.iif(),
             K::PARSE | K::TRY_PARSE | K::IDENTITY if called => self.unsupported(word.text()),
+            K::IDENTITYCOL | K::ROWGUIDCOL => self.unsupported(word.text()),
+            K::NEXT if self.words_of(&["NEXT VALUE FOR"]).is_some() => {
+                self.unsupported("NEXT VALUE FOR")
+            }
             K::LEFT | K::RIGHT | K::COALESCE | K::NULLIF if called => {
                 let token = self.advance();
                 let name = self.name_of(token)?.into();
@@ -244,6 +263,9 @@ impl Parser<'_> {
     }
 
     fn over(&mut self) -> Result<Over> {
+        if self.at_name() {
+            return self.unsupported("OVER of a named window");
+        }
         self.require_symbol(Symbol::LeftParenthesis)?;
         let mut over = Over::default();
         if self.accept(K::PARTITION) {

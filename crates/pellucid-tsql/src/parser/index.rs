@@ -7,6 +7,7 @@ use crate::ast::{
 };
 use crate::error::Result;
 use crate::keyword::Keyword as K;
+use crate::known;
 use crate::lexer::{Symbol, TokenKind};
 
 /// Statements begin behind their verb.
@@ -167,7 +168,10 @@ impl Parser<'_> {
                 | K::COMPRESSION_DELAY
                 | K::DATA_COMPRESSION,
             ) => self.advance(),
-            _ => return self.unknown_option("INDEX"),
+            _ => match self.words_of(known::TABLE_OPTIONS) {
+                Some(option) => return self.unsupported(format!("WITH ({option})")),
+                None => return self.unknown_option("INDEX"),
+            },
         };
         self.require_symbol(Symbol::Equal)?;
         if word == Some(K::DATA_COMPRESSION) {

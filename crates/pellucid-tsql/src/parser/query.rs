@@ -218,6 +218,12 @@ impl Parser<'_> {
             true => Some(self.condition()?),
             false => None,
         };
+        if self.at_window() {
+            return self.unsupported("WINDOW");
+        }
+        if self.at(K::COMPUTE) {
+            return self.unsupported("COMPUTE");
+        }
         Ok(Select { distinct, top, items, into, from, filter, group, having })
     }
 

@@ -101,6 +101,7 @@ impl Parser<'_> {
                 let content = self.parenthesized_source()?;
                 self.primary_of(content)
             }
+            TokenKind::Symbol(Symbol::DoubleColon) => self.unsupported(":: before a function"),
             TokenKind::Variable => {
                 let variable = self.variable()?;
                 if self.at_symbol(Symbol::Dot) {
@@ -123,7 +124,10 @@ impl Parser<'_> {
             ) if self.peek() == TokenKind::Symbol(Symbol::LeftParenthesis) => {
                 self.unsupported(word.text())
             }
-            _ => self.named_table(),
+            _ => match self.words_of(&["CHANGETABLE (", "PREDICT ("]) {
+                Some(words) => self.unsupported(&words[..words.len() - 2]),
+                None => self.named_table(),
+            },
         }
     }
 
@@ -176,10 +180,20 @@ impl Parser<'_> {
         }
     }
 
+    /// Whether `WINDOW name AS` is here, which is a clause and no alias.
+    pub(super) fn at_window(&self) -> bool {
+        let mut ahead = self.lexer.clone();
+        self.current.kind == TokenKind::Name
+            && self.text(self.current).eq_ignore_ascii_case("WINDOW")
+            && ahead.token().is_ok_and(|token| is_name(token.kind))
+            && ahead.token().is_ok_and(|token| token.kind == TokenKind::Keyword(K::AS))
+    }
+
     /// `[[AS] a]`
     fn simple_alias(&mut self) -> Result<Option<Name>> {
         match self.accept(K::AS) {
             true => self.name().map(Some),
+            false if self.at_window() => Ok(None),
             false => self.accept_name(),
         }
     }

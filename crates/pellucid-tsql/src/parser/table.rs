@@ -19,6 +19,9 @@ impl Parser<'_> {
             return self.unsupported("CREATE TABLE AS");
         }
         let elements = self.parenthesized_list(Self::table_element)?;
+        if let Some(words) = self.words_of(&["AS EDGE", "AS NODE"]) {
+            return self.unsupported(format!("CREATE TABLE {words}"));
+        }
         let filegroup = self.on_filegroup()?;
         let text_filegroup = match self.accept(K::TEXTIMAGE_ON) {
             true => Some(self.name_or_string()?),
@@ -57,6 +60,10 @@ impl Parser<'_> {
             }
             Some(K::INDEX) => return self.unsupported("INDEX in a table"),
             _ => {}
+        }
+        // A column that has no name of its own.
+        if self.words_of(&["TIMESTAMP )", "TIMESTAMP ,"]).is_some() {
+            return self.unsupported("timestamp");
         }
         let name = self.name()?;
         if !self.accept(K::AS) {
@@ -109,6 +116,13 @@ impl Parser<'_> {
             }
             Some(K::GENERATED) => return self.unsupported("GENERATED ALWAYS"),
             Some(K::ENCRYPTION) => return self.unsupported("ENCRYPTED WITH"),
+            Some(K::FILESTREAM) => return self.unsupported("FILESTREAM"),
+            _ if self.words_of(&["MASKED WITH"]).is_some() => {
+                return self.unsupported("MASKED WITH");
+            }
+            _ if self.words_of(&["ENCRYPTED WITH"]).is_some() => {
+                return self.unsupported("ENCRYPTED WITH");
+            }
             Some(
                 K::CONSTRAINT
                 | K::DEFAULT

@@ -74,6 +74,11 @@ const fn refused(name: &'static str) -> Procedure {
     Procedure { name, parameters: &[], run: |_, _| Ok(Vec::new()) }
 }
 
+/// Their names, and whether they are more than refused.
+pub(crate) fn names() -> impl Iterator<Item = (&'static str, bool)> {
+    PROCEDURES.iter().map(|procedure| (procedure.name, !procedure.parameters.is_empty()))
+}
+
 /// The procedure of that name.
 pub(super) fn find(name: &str) -> Option<&'static Procedure> {
     PROCEDURES.iter().find(|procedure| procedure.name.eq_ignore_ascii_case(name))
