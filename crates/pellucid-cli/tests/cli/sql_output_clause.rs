@@ -220,3 +220,27 @@ SELECT (SELECT COUNT(*) FROM t), (SELECT COUNT(*) FROM s.log)";
 SELECT COUNT(*) FROM tempdb.sys.tables";
     assert_eq!(rows(&server, script), ["0"]);
 }
+
+/// What it reads is locked before: sessions beside one another wait, and none loses what another one has written.
+#[test]
+fn sessions_wait_for_one_another() {
+    let server = app();
+    let script = "USE app
+GO
+SET NOCOUNT ON
+DECLARE @i int = 0, @o TABLE (price decimal(9, 2))
+WHILE @i < 100
+BEGIN
+  UPDATE t SET price += 1 OUTPUT deleted.price INTO @o WHERE id = 1
+  SET @i += 1
+END
+PRINT CONCAT('seen ', (SELECT COUNT(DISTINCT price) FROM @o))";
+    std::thread::scope(|scope| {
+        let run = || server.run(script).all();
+        let all: Vec<_> = (0..3).map(|_| scope.spawn(run)).collect();
+        for told in all.into_iter().map(|one| one.join().unwrap()) {
+            assert!(told.contains("seen 100") && errors(&told).is_empty(), "{told}");
+        }
+    });
+    assert_eq!(rows(&server, "SELECT price FROM t WHERE id = 1"), ["301.50"]);
+}

@@ -254,6 +254,23 @@ DROP TABLE gone",
     );
 }
 
+/// A list of columns looks into views of more databases than are attached at once: those that are named stay.
+#[test]
+fn listing_columns_makes_no_room() {
+    let server = app();
+    let (mut script, mut parts) = (String::new(), Vec::new());
+    for number in 1..=9 {
+        let name = format!("other{number}");
+        script += &format!("CREATE DATABASE {name}\nGO\nCREATE TABLE {name}.dbo.t (x int)\nGO\n");
+        parts.push(format!("SELECT x FROM {name}..t"));
+    }
+    script += &format!("USE app\nGO\nCREATE VIEW nine AS {}", parts.join(" UNION ALL "));
+    server.run(&script).succeeded();
+    let query =
+        "SELECT t.name FROM t JOIN sys.columns AS c ON c.column_id = t.id WHERE c.name = 'name'";
+    assert_eq!(rows(&server, query), ["B"]);
+}
+
 /// Views within views end with a message, however they are made.
 #[test]
 fn nesting_has_an_end() {

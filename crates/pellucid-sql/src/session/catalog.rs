@@ -240,6 +240,11 @@ impl Databases {
         Ok(())
     }
 
+    /// The numbers of the databases that are attached, the one used last at the end.
+    pub fn attached_ids(&self) -> Vec<i64> {
+        self.attached.borrow().iter().map(|(id, _)| *id).collect()
+    }
+
     /// Whether SQLite opens the database for reading alone, as it does a standby. One that does not open is not.
     pub fn is_opened_read_only(&self, known: &Known) -> bool {
         let Ok(schema) = self.attach(known) else { return false };

@@ -131,7 +131,15 @@ impl Databases {
             return Ok(Vec::new());
         }
         let failed = self.failed_views.take();
+        let attached = self.attached_ids();
         let listed = self.list_columns_of_views(known);
+        // The statement that asks may have named them before: none of them has made room for another one.
+        let all = self.instance.databases().unwrap_or_default();
+        for id in attached {
+            let known = all.iter().find(|known| known.id == id);
+            // One that cannot be attached any more is told where it is named.
+            let _ = known.map(|known| self.attach(known));
+        }
         self.failed_views.replace(failed);
         self.lists_views.set(false);
         listed
