@@ -642,3 +642,51 @@ fn a_job_that_is_deleted_while_it_runs_ends() {
     assert_eq!(agent.wait().unwrap().code(), Some(1));
     assert_eq!(outcomes(&server), [""; 0]);
 }
+
+/// Root's agent does not open an instance in which another account could write jobs, and nobody else's opens root's.
+#[test]
+fn no_agent_runs_the_instance_of_another_account() {
+    use std::os::unix::fs::{chown, PermissionsExt};
+    use std::os::unix::process::CommandExt;
+
+    const NOBODY: u32 = 65_534;
+    if !rustix::process::geteuid().is_root() {
+        println!("not root: users cannot be changed, nothing is tested");
+        return;
+    }
+    let server = Server::with(&[]);
+    let open = |name: &str| {
+        std::fs::set_permissions(server.0.path(name), PermissionsExt::from_mode(0o755)).unwrap();
+    };
+    open("");
+    server.0.copy_program(PELLUCID.as_ref(), "program");
+    open("program");
+    std::fs::create_dir(server.0.path("of-nobody")).unwrap();
+    chown(server.0.path("of-nobody"), Some(NOBODY), Some(NOBODY)).unwrap();
+    let run = |user: u32, home: &str, words: &[&str], script: &str| {
+        let program = server.0.path("program");
+        let mut command = server.0.command(program.to_str().unwrap());
+        command.env("PELLUCID_HOME", server.0.path(home)).args(words).uid(user).gid(user);
+        said_with(&mut command, script)
+    };
+    let homes = [(NOBODY, "of-nobody/keys"), (0, "keys")];
+    for (user, home) in homes {
+        let script = script("made", "CREATE DATABASE made_by_the_job", "@freq_type=64")
+            + "EXEC msdb.dbo.sp_start_job 'made'";
+        let told = run(user, home, &["sql"], &script).succeeded();
+        assert!(told.contains("is to be started"), "{told}");
+    }
+    // Each tries the other's, and then its own.
+    let made = "SET NOCOUNT ON; SELECT COUNT(*) FROM sys.databases WHERE name = 'made_by_the_job'";
+    for ((user, home), (other, _)) in homes.into_iter().zip(homes.into_iter().rev()) {
+        let said = run(other, home, &["agent", "--once"], "");
+        assert_eq!(said.code, 1, "{said:?}");
+        let count = |wanted: &str| {
+            let said = run(user, home, &["sql", "-h", "-1", "-W"], made).succeeded();
+            assert_eq!(said.trim(), wanted);
+        };
+        count("0");
+        assert_eq!(run(user, home, &["agent", "--once"], "").succeeded().trim(), "made: succeeded");
+        count("1");
+    }
+}

@@ -35,7 +35,7 @@ pub(super) struct Procedure {
     run: fn(&mut Session, &Call<'_>) -> Done<Outputs>,
 }
 
-static PROCEDURES: [Procedure; 31] = [
+static PROCEDURES: [Procedure; 50] = [
     category::ADD,
     category::DELETE,
     job::ADD,
@@ -67,6 +67,25 @@ static PROCEDURES: [Procedure; 31] = [
     refused("sp_add_notification"),
     refused("sp_update_notification"),
     refused("sp_delete_notification"),
+    refused("sp_add_proxy"),
+    refused("sp_apply_job_to_targets"),
+    refused("sp_help_alert"),
+    refused("sp_help_category"),
+    refused("sp_help_jobactivity"),
+    refused("sp_help_jobcount"),
+    refused("sp_help_jobhistory"),
+    refused("sp_help_jobs_in_schedule"),
+    refused("sp_help_jobschedule"),
+    refused("sp_help_jobserver"),
+    refused("sp_help_jobstep"),
+    refused("sp_help_jobsteplog"),
+    refused("sp_help_operator"),
+    refused("sp_help_schedule"),
+    refused("sp_manage_jobs_by_login"),
+    refused("sp_notify_operator"),
+    refused("sp_remove_job_from_targets"),
+    refused("sp_send_dbmail"),
+    refused("sp_update_category"),
 ];
 
 /// One that is refused by its name, whatever it is given.
