@@ -11,6 +11,7 @@ mod provider;
 mod recovery;
 mod request;
 mod session;
+mod shipped;
 mod system;
 
 pub(crate) use key::{certificate_facts, key_ids};
@@ -68,7 +69,7 @@ const fn information(
     View { schema: "information_schema", name, columns, rows, is_compatibility: false }
 }
 
-static VIEWS: [View; 64] = [
+static VIEWS: [View; 71] = [
     sys("databases", &database::DATABASES, database::databases),
     View {
         is_compatibility: true,
@@ -120,9 +121,16 @@ static VIEWS: [View; 64] = [
     sys("views", &catalog::OBJECTS, catalog::views),
     sys("procedures", &catalog::OBJECTS, catalog::procedures),
     sys("sql_modules", &catalog::MODULES, catalog::modules),
+    sys("all_objects", &catalog::OBJECTS, shipped::all_objects),
+    sys("all_views", &catalog::OBJECTS, shipped::all_views),
+    sys("data_spaces", &shipped::DATA_SPACES, shipped::data_spaces),
+    sys("system_objects", &catalog::OBJECTS, shipped::system_objects),
+    sys("system_views", &catalog::OBJECTS, shipped::system_objects),
+    sys("types", &shipped::TYPES, shipped::types),
     sys("columns", &catalog::COLUMNS, catalog::columns),
     sys("indexes", &catalog::INDEXES, catalog::indexes),
     information("tables", &catalog::INFORMATION_TABLES, catalog::information_tables),
+    information("schemata", &shipped::SCHEMATA, shipped::schemata),
     information("columns", &catalog::INFORMATION_COLUMNS, catalog::information_columns),
     information("routines", &catalog::ROUTINES, catalog::routines),
     msdb("backupset", &backup::SETS, backup::sets),
