@@ -49,14 +49,17 @@ pub(crate) fn is_function(name: &str) -> bool {
     has(functions::FUNCTIONS, name)
 }
 
-/// A function within `sys` that gives a value, by whatever name scripts call it.
+/// A function within `sys` or `msdb` that gives a value, by whatever name scripts call it.
 pub(crate) fn is_sys_function(name: &ObjectName) -> bool {
     let is_there = match &name.schema {
         Some(schema) if schema.as_str().eq_ignore_ascii_case("sys") => true,
         Some(_) => is(name.database.as_ref(), "master") && is(name.schema.as_ref(), "dbo"),
         None => is(name.database.as_ref(), "master"),
     };
-    is_there && has(functions::OF_SYS, name.object.as_str())
+    let is_of_msdb = is(name.database.as_ref(), "msdb")
+        && name.schema.as_ref().is_none_or(|schema| schema.as_str().eq_ignore_ascii_case("dbo"));
+    let object = name.object.as_str();
+    (is_there && has(functions::OF_SYS, object)) || (is_of_msdb && has(functions::OF_MSDB, object))
 }
 
 /// A global variable, without its `@@`.
@@ -130,7 +133,7 @@ pub(crate) fn is_dbcc(name: &str) -> bool {
 /// The lists, for [`crate::features`].
 pub(crate) mod lists {
     pub(crate) use super::dbcc::COMMANDS as DBCC;
-    pub(crate) use super::functions::{FUNCTIONS, GLOBALS, OF_SYS};
+    pub(crate) use super::functions::{FUNCTIONS, GLOBALS, OF_MSDB as FUNCTIONS_OF_MSDB, OF_SYS};
     pub(crate) use super::procedures::{EVERYWHERE, OF_MSDB as PROCEDURES_OF_MSDB};
     pub(crate) use super::views::{
         CATALOG, COMPATIBILITY, DYNAMIC, INFORMATION, OF_MASTER, OF_MSDB, TABLE_FUNCTIONS,
@@ -150,6 +153,7 @@ mod tests {
             lists::DYNAMIC,
             lists::EVERYWHERE,
             lists::FUNCTIONS,
+            lists::FUNCTIONS_OF_MSDB,
             lists::GLOBALS,
             lists::INFORMATION,
             lists::OF_MASTER,

@@ -15,6 +15,7 @@ mod recovery;
 mod request;
 mod sequence;
 mod session;
+mod shipped;
 mod space;
 mod system;
 
@@ -156,9 +157,15 @@ static VIEWS: &[View] = &[
     sys("views", &catalog::OBJECTS, catalog::views),
     sys("procedures", &catalog::OBJECTS, catalog::procedures),
     sys("sql_modules", &catalog::MODULES, catalog::modules),
+    sys("all_objects", &catalog::OBJECTS, shipped::all_objects),
+    sys("all_views", &catalog::OBJECTS, shipped::all_views),
+    sys("system_objects", &catalog::OBJECTS, shipped::system_objects),
+    sys("system_views", &catalog::OBJECTS, shipped::system_objects),
+    sys("types", &shipped::TYPES, shipped::types),
     sys("columns", &catalog::COLUMNS, catalog::columns),
     sys("indexes", &catalog::INDEXES, catalog::indexes),
     information("tables", &catalog::INFORMATION_TABLES, catalog::information_tables),
+    information("schemata", &shipped::SCHEMATA, shipped::schemata),
     information("columns", &catalog::INFORMATION_COLUMNS, catalog::information_columns),
     information("views", &catalog::INFORMATION_VIEWS, catalog::information_views),
     information("routines", &catalog::ROUTINES, catalog::routines),

@@ -18,8 +18,14 @@ const UNKNOWN: [&str; 14] = [
     "8146",
 ];
 
-/// The messages of each example, executed in this order in one session.
-fn told(server: &Server, features: &[&Feature]) -> Vec<Vec<(String, String)>> {
+/// The messages of an example, and whether one of its lines is NULL.
+struct Told {
+    messages: Vec<(String, String)>,
+    is_null: bool,
+}
+
+/// What each example shows, executed in this order in one session.
+fn told(server: &Server, features: &[&Feature]) -> Vec<Told> {
     let mut script = "SET NOCOUNT ON\nGO\n".to_owned();
     for feature in features {
         // What SET leaves is set back; what it keeps from being executed says nothing.
@@ -35,11 +41,19 @@ fn told(server: &Server, features: &[&Feature]) -> Vec<Vec<(String, String)>> {
         |(number, text): (String, String)| (number.trim_start_matches("Msg ").to_owned(), text);
     parts[..features.len()]
         .iter()
-        .map(|part| errors(part).into_iter().map(number).collect())
+        .map(|part| Told {
+            messages: errors(part).into_iter().map(number).collect(),
+            is_null: part.lines().any(|line| line == "NULL"),
+        })
         .collect()
 }
 
-fn is_as_claimed(feature: &Feature, told: &[(String, String)]) -> bool {
+fn is_as_claimed(feature: &Feature, told: &Told) -> bool {
+    let is_null = feature.note == "NULL";
+    if feature.kind == Kind::Property && told.is_null != is_null {
+        return false;
+    }
+    let told = &told.messages;
     let unsupported: Vec<_> = told.iter().filter(|(number, _)| number == "50001").collect();
     match feature.state {
         State::Refused => {
@@ -76,10 +90,11 @@ fn each_name_is_in_the_state_that_the_list_claims() {
         for (feature, told) in features.iter().zip(told(&server, &features)) {
             if !is_as_claimed(feature, &told) {
                 wrong.push(format!(
-                    "{} {}: {}: {told:?}",
+                    "{} {}: {}: {:?}",
                     kind.text(),
                     feature.name,
-                    feature.example
+                    feature.example,
+                    told.messages
                 ));
             }
         }
@@ -133,7 +148,7 @@ fn what_nobody_has_stays_unknown() {
 fn names_that_people_have_themselves_are_theirs() {
     let server = Server::with(&[]);
     server.run(
-        "CREATE DATABASE app\nGO\nUSE app\nGO\nCREATE PROCEDURE sp_start_job AS SELECT 7 AS a",
+        "CREATE DATABASE app\nGO\nUSE app\nGO\nCREATE PROCEDURE sp_help_alert AS SELECT 7 AS a",
     );
     for name in ["sysprocesses", "sysmail_profile", "spt_values", "dm_os_wait_stats"] {
         let made = format!("USE app CREATE TABLE {name}(a int) INSERT {name} VALUES (7)");
@@ -145,11 +160,11 @@ fn names_that_people_have_themselves_are_theirs() {
     }
     assert_eq!(numbers(&server, "USE app SELECT * FROM sys.sysprocesses"), ["50001"]);
     assert_eq!(numbers(&server, "SELECT * FROM master..sysprocesses"), ["50001"]);
-    assert_eq!(server.rows("SET NOCOUNT ON USE app EXEC sp_start_job").last().unwrap(), "7");
+    assert_eq!(server.rows("SET NOCOUNT ON USE app EXEC sp_help_alert").last().unwrap(), "7");
     // One of msdb is found there alone.
     assert_eq!(numbers(&server, "EXEC sp_start_job"), ["2812"]);
     assert_eq!(numbers(&server, "EXEC msdb.dbo.sp_start_job 'j'"), ["14262"]);
-    assert_eq!(numbers(&server, "EXEC msdb.dbo.sp_help_jobstep"), ["50001"]);
+    assert_eq!(numbers(&server, "EXEC msdb.dbo.sp_help_alert 'j'"), ["50001"]);
     // One that every database has is the server's, whoever made one of the name.
     server.run("USE app\nGO\nCREATE PROCEDURE sp_who AS SELECT 7 AS a");
     assert_eq!(numbers(&server, "USE app EXEC sp_who"), ["50001"]);
@@ -200,4 +215,76 @@ fn what_is_refused_is_refused_before_anything_was_changed() {
     }
     let told = server.run("SET NOCOUNT, SHOWPLAN_ALL ON\nGO\nSELECT 1 AS a").all();
     assert!(told.contains("50001") && told.contains("(1 rows affected)"), "{told}");
+}
+
+#[test]
+fn the_list_is_there_for_people_and_for_programs() {
+    let place = Place::new();
+    let table = place.pellucid(&["sql", "--features"]).succeeded();
+    let is_row = |line: &&str| line.starts_with("statement") && line.contains("MERGE");
+    let row = table.lines().find(is_row).unwrap();
+    assert_eq!(row.split_whitespace().collect::<Vec<_>>(), ["statement", "MERGE", "refused"]);
+    let json = place.pellucid(&["sql", "--features", "--json"]).succeeded();
+    let list: Vec<serde_json::Value> = serde_json::from_str(&json).unwrap();
+    assert_eq!(list.len(), table.lines().count() - 2);
+    for one in &list {
+        let keys: Vec<_> = one.as_object().unwrap().keys().map(String::as_str).collect();
+        assert_eq!(keys, ["kind", "name", "note", "state"], "{one}");
+        assert!(["works", "without effect", "refused"].contains(&one["state"].as_str().unwrap()));
+    }
+    let state = |kind: &str, name: &str| {
+        let found = list.iter().find(|one| one["kind"] == kind && one["name"] == name);
+        found.map(|one| one["state"].as_str().unwrap().to_owned())
+    };
+    assert_eq!(state("sqlcmd option", "-i").unwrap(), "works");
+    assert_eq!(state("sqlcmd option", "-P").unwrap(), "without effect");
+    assert_eq!(state("sqlcmd command", ":ed").unwrap(), "refused");
+}
+
+/// The commands of sqlcmd are those that scripts are read by.
+#[test]
+fn each_command_of_a_script_is_in_the_list() {
+    let source = include_str!("../../../pellucid-tsql/src/batch/command.rs");
+    let (source, _) = source.split_once("/// The first word of").unwrap();
+    let first = |name: &str| name.split(' ').next().unwrap().to_lowercase();
+    let words = source.split('"').skip(1).step_by(2);
+    let words = words.filter(|word| word.starts_with([':', '!']) && *word != "::");
+    let mut known: Vec<String> = words.map(first).collect();
+    known.sort();
+    known.dedup();
+    let place = Place::new();
+    let json = place.pellucid(&["sql", "--features", "--json"]).succeeded();
+    let list: Vec<serde_json::Value> = serde_json::from_str(&json).unwrap();
+    let of_commands = list.iter().filter(|one| one["kind"] == "sqlcmd command");
+    let listed = of_commands.map(|one| first(one["name"].as_str().unwrap()));
+    let listed: Vec<_> = listed.filter(|name| name.starts_with([':', '!'])).collect();
+    assert_eq!(listed, known);
+}
+
+/// What scripts look for among all that a database has.
+#[test]
+fn what_every_database_has_is_shown() {
+    let server = Server::with(&[]);
+    server.run("CREATE DATABASE app\nGO\nUSE app\nGO\nCREATE TABLE t(a int)");
+    let rows = |query: &str| server.rows(&format!("SET NOCOUNT ON USE app {query}"));
+    let last = |query: &str| rows(query).pop().unwrap();
+    assert_eq!(
+        last("SELECT name, type, is_ms_shipped FROM sys.all_objects WHERE name IN ('t', 'databases') ORDER BY name DESC"),
+        "databases|V|1"
+    );
+    assert_eq!(
+        last("SELECT COUNT(*) FROM sys.all_objects o JOIN sys.schemas s ON s.schema_id = o.schema_id WHERE o.object_id = OBJECT_ID('sys.databases') AND s.name = 'sys'"),
+        "1"
+    );
+    assert_eq!(last("SELECT COUNT(*) FROM sys.system_objects WHERE name = 't'"), "0");
+    assert_eq!(last("SELECT name FROM sys.data_spaces"), "PRIMARY");
+    assert_eq!(
+        last("SELECT name, system_type_id, max_length, precision, scale FROM sys.types WHERE user_type_id = TYPE_ID('datetime2')"),
+        "datetime2|42|8|27|7"
+    );
+    assert_eq!(last("SELECT COUNT(*) FROM sys.types WHERE TYPE_NAME(user_type_id) <> name"), "0");
+    assert_eq!(
+        last("SELECT CATALOG_NAME, SCHEMA_NAME FROM INFORMATION_SCHEMA.SCHEMATA WHERE SCHEMA_NAME = 'dbo'"),
+        "app|dbo"
+    );
 }

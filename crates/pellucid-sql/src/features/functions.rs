@@ -125,8 +125,9 @@ pub(super) fn all() -> impl Iterator<Item = Feature> {
     let refused = names(lists::FUNCTIONS).filter(is_there).map(|name| {
         Feature::new(Kind::Function, name, State::Refused, format!("SELECT {name}(1)"))
     });
-    let of_sys = names(lists::OF_SYS).map(|name| {
-        let name = format!("sys.{name}");
+    let of_msdb = names(lists::FUNCTIONS_OF_MSDB).map(|name| format!("msdb.dbo.{name}"));
+    let of_sys = names(lists::OF_SYS).map(|name| format!("sys.{name}")).chain(of_msdb);
+    let of_sys = of_sys.map(|name| {
         let example = format!("SELECT {name}(1)");
         Feature::new(Kind::Function, name, State::Refused, example)
     });

@@ -44,8 +44,9 @@ pub(super) fn all() -> impl Iterator<Item = Feature> {
     let procedure =
         |name: &str, state| Feature::new(Kind::Procedure, name, state, format!("EXEC {name}"));
     let procedures = PROCEDURES.iter().map(move |name| procedure(name, State::Works));
-    let not_here = names(lists::EVERYWHERE).chain(names(lists::PROCEDURES_OF_MSDB));
-    let not_here = not_here.map(move |name| procedure(name, State::Refused));
+    let of_msdb = names(lists::PROCEDURES_OF_MSDB).map(|name| format!("msdb.dbo.{name}"));
+    let not_here = names(lists::EVERYWHERE).map(str::to_owned).chain(of_msdb);
+    let not_here = not_here.map(move |name| procedure(&name, State::Refused));
     let jobs = job_procedures().map(|(name, works)| {
         let state = if works { State::Works } else { State::Refused };
         Feature::new(Kind::Procedure, name, state, format!("EXEC msdb.dbo.{name}"))

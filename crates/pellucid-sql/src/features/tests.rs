@@ -23,9 +23,14 @@ fn nothing_is_named_twice() {
 fn arms(source: &str, start: &str, end: &str) -> BTreeSet<String> {
     let (_, rest) = source.split_once(start).unwrap();
     let (text, _) = rest.split_once(end).unwrap();
-    let lines = text.lines().map(str::trim).filter(|line| line.contains("=>"));
-    let heads = lines.filter_map(|line| line.split("=>").next());
-    let heads = heads.filter(|head| head.starts_with('"'));
+    let lines = text.lines().map(str::trim);
+    // One line of several, or all of a head; what ends with a comma is a list within an arm.
+    let heads = lines.filter_map(|line| match line.split_once("=>") {
+        Some((head, _)) => Some(head),
+        None => (!line.ends_with(',')).then_some(line),
+    });
+    let heads =
+        heads.map(|head| head.trim_start_matches("| ")).filter(|head| head.starts_with('"'));
     heads.flat_map(|head| head.split('"').skip(1).step_by(2).map(str::to_owned)).collect()
 }
 
@@ -41,6 +46,27 @@ fn procedures_and_commands_are_those_that_are_executed() {
     let source = include_str!("../execute/maintenance.rs");
     let found = arms(source, "    fn dbcc(", "\n    /// The database that an argument");
     assert_eq!(found, set(crate::execute::DBCC_COMMANDS));
+}
+
+#[test]
+fn properties_with_a_value_are_those_that_have_one() {
+    let server = include_str!("../session/server.rs");
+    let session = include_str!("../session/properties.rs");
+    for (function, found) in [
+        ("SERVERPROPERTY", arms(server, "    fn property(", "\n    fn database(")),
+        ("DATABASEPROPERTYEX", arms(server, "    fn get(", "\nimpl ")),
+        ("DATABASEPROPERTY", arms(session, "    pub fn get_old(", "\n#[cfg(test)]")),
+        ("CONNECTIONPROPERTY", arms(session, "fn connection_property(", "\n/// Bytes that")),
+    ] {
+        let start = format!("{function} ");
+        let of = |feature: &Feature| {
+            let is_it = feature.kind == Kind::Property && feature.state == State::Works;
+            is_it.then(|| feature.name.strip_prefix(&start).map(str::to_lowercase)).flatten()
+        };
+        let listed: BTreeSet<String> = all().iter().filter_map(of).collect();
+        assert!(found.len() > 3, "{function}: {found:?}");
+        assert_eq!(listed, found, "{function}");
+    }
 }
 
 fn has(kind: Kind, name: &str) -> bool {

@@ -43,6 +43,15 @@ pub(crate) const OF_SYS: &str = "
     fn_translate_for_json fn_varbintohexstr fn_varbintohexsubstring fn_xcsretrieveheader
 ";
 
+/// Those of `msdb`.
+pub(crate) const OF_MSDB: &str = "
+    convert_jobid_to_char fn_encode_sqlname_for_powershell fn_sysdac_get_currentusername
+    fn_sysdac_get_username fn_sysdac_is_currentuser_sa fn_sysdac_is_dac_creator fn_sysdac_is_login_creator
+    fn_sysmail_maxcount fn_syspolicy_get_bound_objects fn_syspolicy_is_automation_enabled
+    fn_sysutility_get_cpu_count fn_sysutility_get_is_instance_ucp fn_sysutility_mi_get_cpu_architecture
+    sqlagent_suser_sname
+";
+
 /// Global variables, in capitals.
 pub(crate) const GLOBALS: &str = "
     @@DBTS @@DEFAULT_LANGID @@DEF_SORTORDER_ID @@IDLE @@IO_BUSY @@TOTAL_ERRORS @@TOTAL_READ @@TOTAL_WRITE

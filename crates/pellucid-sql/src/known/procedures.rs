@@ -203,29 +203,30 @@ pub(crate) const EVERYWHERE: &str = "
 
 /// Those of `msdb`: of the agent, of its mail, of maintenance plans and policies.
 pub(crate) const OF_MSDB: &str = "
-        sp_add_log_shipping_alert_job sp_add_log_shipping_primary_database sp_add_log_shipping_primary_secondary
-    sp_add_log_shipping_secondary_database sp_add_log_shipping_secondary_primary sp_add_maintenance_plan
-    sp_add_maintenance_plan_db sp_add_maintenance_plan_job sp_add_proxy
-    sp_add_targetservergroup sp_add_targetsvrgrp_member sp_agent_add_job
-    sp_agent_add_jobstep sp_apply_job_to_targets sp_cycle_agent_errorlog         sp_delete_jobsteplog sp_delete_maintenance_plan sp_delete_maintenance_plan_db
-    sp_delete_maintenance_plan_job sp_delete_proxy
-    sp_delete_targetserver sp_delete_targetservergroup sp_delete_targetsvrgrp_member
-    sp_enum_login_for_proxy sp_enum_proxy_for_subsystem sp_enum_sqlagent_subsystems
-    sp_get_composite_job_info sp_get_sqlagent_properties sp_grant_login_to_proxy sp_grant_proxy_to_subsystem
-    sp_help_alert sp_help_category sp_help_downloadlist sp_help_jobactivity sp_help_jobcount
-    sp_help_jobhistory sp_help_jobs_in_schedule sp_help_jobschedule sp_help_jobserver sp_help_jobstep
-    sp_help_jobsteplog sp_help_maintenance_plan sp_help_notification sp_help_operator sp_help_operator_jobs
-    sp_help_proxy sp_help_schedule sp_help_targetserver sp_help_targetservergroup sp_maintplan_delete_log
+    sp_add_log_shipping_alert_job sp_add_log_shipping_primary_database
+    sp_add_log_shipping_primary_secondary sp_add_log_shipping_secondary_database
+    sp_add_log_shipping_secondary_primary sp_add_maintenance_plan sp_add_maintenance_plan_db
+    sp_add_maintenance_plan_job sp_add_proxy sp_add_targetservergroup
+    sp_add_targetsvrgrp_member sp_agent_add_job sp_agent_add_jobstep sp_apply_job_to_targets
+    sp_cycle_agent_errorlog sp_delete_jobsteplog sp_delete_maintenance_plan
+    sp_delete_maintenance_plan_db sp_delete_maintenance_plan_job sp_delete_proxy
+    sp_delete_targetserver sp_delete_targetservergroup sp_delete_targetsvrgrp_member sp_enum_login_for_proxy
+    sp_enum_proxy_for_subsystem sp_enum_sqlagent_subsystems sp_get_composite_job_info
+    sp_get_sqlagent_properties sp_grant_login_to_proxy sp_grant_proxy_to_subsystem sp_help_alert
+    sp_help_category sp_help_downloadlist sp_help_jobactivity sp_help_jobcount sp_help_jobhistory
+    sp_help_jobs_in_schedule sp_help_jobschedule sp_help_jobserver sp_help_jobstep sp_help_jobsteplog
+    sp_help_maintenance_plan sp_help_notification sp_help_operator sp_help_operator_jobs sp_help_proxy
+    sp_help_schedule sp_help_targetserver sp_help_targetservergroup sp_maintplan_delete_log
     sp_maintplan_delete_plan sp_maintplan_delete_subplan sp_maintplan_end_logging sp_maintplan_start
     sp_maintplan_update_log sp_maintplan_update_subplan sp_manage_jobs_by_login sp_managed_backup
     sp_msx_defect sp_msx_enlist sp_msx_get_account sp_msx_set_account sp_notify_operator
-    sp_post_msx_operation sp_readrequest sp_remove_job_from_targets
-    sp_resync_targetserver sp_revoke_login_from_proxy sp_revoke_proxy_from_subsystem sp_send_dbmail
-    sp_set_sqlagent_properties sp_ssis_addfolder sp_ssis_getfolder     sp_syscollector_create_collection_item sp_syscollector_create_collection_set
-    sp_syscollector_create_collector_type sp_syscollector_delete_collection_item
-    sp_syscollector_delete_collection_set sp_syscollector_delete_collector_type
-    sp_syscollector_delete_execution_log_tree sp_syscollector_disable_collector
-    sp_syscollector_enable_collector sp_syscollector_purge_collection_logs
+    sp_post_msx_operation sp_readrequest sp_remove_job_from_targets sp_resync_targetserver
+    sp_revoke_login_from_proxy sp_revoke_proxy_from_subsystem sp_send_dbmail sp_set_sqlagent_properties
+    sp_ssis_addfolder sp_ssis_getfolder sp_syscollector_create_collection_item
+    sp_syscollector_create_collection_set sp_syscollector_create_collector_type
+    sp_syscollector_delete_collection_item sp_syscollector_delete_collection_set
+    sp_syscollector_delete_collector_type sp_syscollector_delete_execution_log_tree
+    sp_syscollector_disable_collector sp_syscollector_enable_collector sp_syscollector_purge_collection_logs
     sp_syscollector_run_collection_set sp_syscollector_set_cache_directory sp_syscollector_set_cache_window
     sp_syscollector_set_warehouse_database_name sp_syscollector_set_warehouse_instance_name
     sp_syscollector_start_collection_set sp_syscollector_stop_collection_set
@@ -242,7 +243,8 @@ pub(crate) const OF_MSDB: &str = "
     sp_syspolicy_set_config_history_retention sp_syspolicy_set_log_on_success sp_syspolicy_update_condition
     sp_syspolicy_update_policy sp_syspolicy_update_policy_category
     sp_syspolicy_update_policy_category_subscription sp_syspolicy_verify_object_set_identifiers
-    sp_unassign_server sp_update_category     sp_update_proxy     sp_update_targetservergroup sysmail_add_account_sp sysmail_add_principalprofile_sp
+    sp_unassign_server sp_update_category sp_update_proxy
+    sp_update_targetservergroup sysmail_add_account_sp sysmail_add_principalprofile_sp
     sysmail_add_profile_sp sysmail_add_profileaccount_sp sysmail_configure_sp sysmail_delete_account_sp
     sysmail_delete_log_sp sysmail_delete_mailitems_sp sysmail_delete_principalprofile_sp
     sysmail_delete_profile_sp sysmail_delete_profileaccount_sp sysmail_help_account_sp

@@ -5,13 +5,14 @@
 
 /// Catalog views, within `sys`.
 pub(crate) const CATALOG: &str = "
-    all_columns all_objects all_parameters all_sql_modules all_views allocation_units assemblies
-    assembly_files assembly_modules assembly_references assembly_types
-    availability_group_listener_ip_addresses availability_read_only_routing_lists     change_tracking_tables check_constraints column_encryption_key_values column_encryption_keys
-    column_master_key_definitions column_master_keys column_store_dictionaries column_store_row_groups
-    column_store_segments column_type_usages column_xml_schema_collection_usages computed_columns
-    conversation_endpoints conversation_groups conversation_priorities crypt_properties     database_audit_specification_details database_audit_specifications
-    database_automatic_tuning_configurations database_automatic_tuning_mode
+    all_columns all_parameters all_sql_modules allocation_units assemblies assembly_files assembly_modules
+    assembly_references assembly_types availability_group_listener_ip_addresses
+    availability_read_only_routing_lists change_tracking_tables check_constraints
+    column_encryption_key_values column_encryption_keys column_master_key_definitions column_master_keys
+    column_store_dictionaries column_store_row_groups column_store_segments column_type_usages
+    column_xml_schema_collection_usages computed_columns conversation_endpoints conversation_groups
+    conversation_priorities crypt_properties database_audit_specification_details
+    database_audit_specifications database_automatic_tuning_configurations database_automatic_tuning_mode
     database_automatic_tuning_options database_credentials database_filestream_options
     database_ledger_blocks database_ledger_digest_locations database_ledger_transactions
     database_mirroring_endpoints database_mirroring_witnesses     database_query_store_internal_state database_query_store_options     database_scoped_configurations database_scoped_credentials default_constraints destination_data_spaces
@@ -49,14 +50,13 @@ pub(crate) const CATALOG: &str = "
     services soap_endpoints spatial_index_tessellations spatial_indexes spatial_reference_systems
     sql_dependencies sql_expression_dependencies stats stats_columns synonyms system_columns
     system_components_surface_area_configuration system_internals_allocation_units
-    system_internals_partition_columns system_internals_partitions system_objects system_parameters
-    system_sql_modules system_views table_types tcp_endpoints time_zone_info trace_categories trace_columns
-    trace_event_bindings trace_events trace_subclass_values trace_xe_action_map trace_xe_event_map traces
-    transmission_queue trigger_event_types trigger_events triggers trusted_assemblies type_assembly_usages
-    types user_token via_endpoints xml_indexes xml_schema_attributes xml_schema_collections
-    xml_schema_component_placements xml_schema_components xml_schema_elements xml_schema_facets
-    xml_schema_model_groups xml_schema_namespaces xml_schema_types xml_schema_wildcard_namespaces
-    xml_schema_wildcards
+    system_internals_partition_columns system_internals_partitions system_parameters system_sql_modules
+    table_types tcp_endpoints time_zone_info trace_categories trace_columns trace_event_bindings
+    trace_events trace_subclass_values trace_xe_action_map trace_xe_event_map traces transmission_queue
+    trigger_event_types trigger_events triggers trusted_assemblies type_assembly_usages user_token
+    via_endpoints xml_indexes xml_schema_attributes xml_schema_collections xml_schema_component_placements
+    xml_schema_components xml_schema_elements xml_schema_facets xml_schema_model_groups
+    xml_schema_namespaces xml_schema_types xml_schema_wildcard_namespaces xml_schema_wildcards
 ";
 
 /// Dynamic management views, within `sys`.
@@ -171,8 +171,8 @@ pub(crate) const TABLE_FUNCTIONS: &str = "
 /// Views within `INFORMATION_SCHEMA`.
 pub(crate) const INFORMATION: &str = "
     check_constraints column_domain_usage column_privileges constraint_column_usage constraint_table_usage
-    domain_constraints domains key_column_usage parameters referential_constraints routine_columns schemata
-    sequences table_constraints table_privileges view_column_usage view_table_usage
+    domain_constraints domains key_column_usage parameters referential_constraints routine_columns sequences
+    table_constraints table_privileges view_column_usage view_table_usage
 ";
 
 /// Tables and views of `msdb`.
@@ -184,16 +184,15 @@ pub(crate) const OF_MSDB: &str = "
     msdatatype_mappings msdbms msdbms_datatype msdbms_datatype_mapping msdbms_map msdistpublishers
     msdistributiondbs msdistributor msreplmonthresholdmetrics restorefilegroup smart_backup_files
     sqlagent_info suspect_pages sysalerts sysalerts_performance_counters_view syscachedcredentials
-    syscollector_blobs_internal syscollector_collection_items
-    syscollector_collection_items_internal syscollector_collection_sets
-    syscollector_collection_sets_internal syscollector_collector_types syscollector_collector_types_internal
-    syscollector_config_store syscollector_config_store_internal syscollector_execution_log
-    syscollector_execution_log_full syscollector_execution_log_internal syscollector_execution_stats
-    syscollector_execution_stats_internal syscollector_tsql_query_collector sysdac_history_internal
-    sysdac_instances sysdac_instances_internal sysdatatypemappings sysdbmaintplan_databases
-    sysdbmaintplan_history sysdbmaintplan_jobs sysdbmaintplans sysdownloadlist sysdtscategories
-    sysdtspackagelog sysdtspackages sysdtssteplog sysdtstasklog sysjobstepslogs sysmail_account
-    sysmail_allitems sysmail_attachments sysmail_attachments_transfer sysmail_configuration
+    syscollector_blobs_internal syscollector_collection_items syscollector_collection_items_internal
+    syscollector_collection_sets syscollector_collection_sets_internal syscollector_collector_types
+    syscollector_collector_types_internal syscollector_config_store syscollector_config_store_internal
+    syscollector_execution_log syscollector_execution_log_full syscollector_execution_log_internal
+    syscollector_execution_stats syscollector_execution_stats_internal syscollector_tsql_query_collector
+    sysdac_history_internal sysdac_instances sysdac_instances_internal sysdatatypemappings
+    sysdbmaintplan_databases sysdbmaintplan_history sysdbmaintplan_jobs sysdbmaintplans sysdownloadlist
+    sysdtscategories sysdtspackagelog sysdtspackages sysdtssteplog sysdtstasklog sysjobstepslogs
+    sysmail_account sysmail_allitems sysmail_attachments sysmail_attachments_transfer sysmail_configuration
     sysmail_event_log sysmail_faileditems sysmail_log sysmail_mailattachments sysmail_mailitems
     sysmail_principalprofile sysmail_profile sysmail_profileaccount sysmail_query_transfer
     sysmail_send_retries sysmail_sentitems sysmail_server sysmail_servertype sysmail_unsentitems
@@ -210,17 +209,16 @@ pub(crate) const OF_MSDB: &str = "
     syspolicy_policy_execution_history_internal syspolicy_system_health_state
     syspolicy_system_health_state_internal syspolicy_target_set_levels syspolicy_target_set_levels_internal
     syspolicy_target_sets syspolicy_target_sets_internal sysproxies sysproxylogin
-    sysproxyloginsubsystem_view sysproxysubsystem sysreplicationalerts sysssislog
-    sysssispackagefolders sysssispackages syssubsystems systargetservergroupmembers systargetservergroups
-    systargetservers systargetservers_view systaskids sysutility_mi_configuration
-    sysutility_mi_configuration_internal sysutility_mi_cpu_stage_internal
-    sysutility_mi_dac_execution_statistics_internal sysutility_mi_session_statistics_internal
-    sysutility_mi_smo_objects_to_collect_internal sysutility_mi_smo_properties_to_collect_internal
-    sysutility_mi_smo_stage_internal sysutility_mi_volumes_stage_internal
-    sysutility_ucp_aggregated_dac_health_internal sysutility_ucp_aggregated_mi_health_internal
-    sysutility_ucp_computers sysutility_ucp_configuration_internal sysutility_ucp_databases
-    sysutility_ucp_managed_instances sysutility_ucp_managed_instances_internal
-    sysutility_ucp_snapshot_partitions_internal
+    sysproxyloginsubsystem_view sysproxysubsystem sysreplicationalerts sysssislog sysssispackagefolders
+    sysssispackages syssubsystems systargetservergroupmembers systargetservergroups systargetservers
+    systargetservers_view systaskids sysutility_mi_configuration sysutility_mi_configuration_internal
+    sysutility_mi_cpu_stage_internal sysutility_mi_dac_execution_statistics_internal
+    sysutility_mi_session_statistics_internal sysutility_mi_smo_objects_to_collect_internal
+    sysutility_mi_smo_properties_to_collect_internal sysutility_mi_smo_stage_internal
+    sysutility_mi_volumes_stage_internal sysutility_ucp_aggregated_dac_health_internal
+    sysutility_ucp_aggregated_mi_health_internal sysutility_ucp_computers
+    sysutility_ucp_configuration_internal sysutility_ucp_databases sysutility_ucp_managed_instances
+    sysutility_ucp_managed_instances_internal sysutility_ucp_snapshot_partitions_internal
 ";
 
 /// Tables of `master`.

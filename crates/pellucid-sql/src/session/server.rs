@@ -661,11 +661,13 @@ impl Server for Shared {
             "SCHEMA_ID" => match arguments.first() {
                 None => Value::Integer(1),
                 _ if argument(0).eq_ignore_ascii_case("dbo") => Value::Integer(1),
+                _ if argument(0).eq_ignore_ascii_case("INFORMATION_SCHEMA") => Value::Integer(3),
                 _ if argument(0).eq_ignore_ascii_case("sys") => Value::Integer(4),
                 _ => Value::Null,
             },
             "SCHEMA_NAME" => match integer(0).unwrap_or(1) {
                 1 => text("dbo"),
+                3 => text("INFORMATION_SCHEMA"),
                 4 => text("sys"),
                 _ => Value::Null,
             },

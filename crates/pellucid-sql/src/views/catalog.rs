@@ -205,13 +205,14 @@ fn found(databases: &Databases) -> Result<Option<(Known, String, Names)>> {
 fn schema_id(name: &str) -> i64 {
     match name.to_lowercase().as_str() {
         "dbo" => 1,
+        "information_schema" => 3,
         "sys" => 4,
         other => object_id("schema", other),
     }
 }
 
 pub(super) fn schemas(databases: &Databases) -> Result<Vec<Row>> {
-    let mut names = vec!["dbo".to_owned(), "sys".to_owned()];
+    let mut names = ["dbo", "INFORMATION_SCHEMA", "sys"].map(str::to_owned).to_vec();
     if let Some((_, _, all)) = found(databases)? {
         let modules = databases.instance.modules(&databases.current()?)?;
         let modules = modules.iter().map(|module| &module.name);

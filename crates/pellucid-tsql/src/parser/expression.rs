@@ -1,6 +1,7 @@
 //! Values. Precedence: `~` and COLLATE, then `* / %`, then `+ - & ^ |`, the signs among the last.
 
 use super::condition::Operand;
+use super::name::is_name;
 use super::Parser;
 use crate::ast::{
     BinaryOperator, Case, CaseBranches, ColumnName, Convert, Expression, Frame, FrameBound,
@@ -175,7 +176,7 @@ impl Parser<'_> {
                 let name = self.name_of(token)?.into();
                 self.call(name).map(|call| Expression::Function(Box::new(call)))
             }
-            _ if !word.is_reserved() => self.column_or_call(),
+            _ if is_name(self.current.kind) => self.column_or_call(),
             _ => self.unexpected(),
         }
     }

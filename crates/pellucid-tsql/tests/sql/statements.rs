@@ -415,7 +415,8 @@ fn only_reserved_words_need_brackets() {
         let bare = format!("SELECT {word:?} FROM {word:?} AS {word:?}");
         let quoted = format!("SELECT [{word:?}] FROM [{word:?}] AS [{word:?}]");
         prints_the_same(&[&quoted]);
-        match word.is_reserved() {
+        // The catalog views have columns that are called PRECISION.
+        match word.is_reserved() && word != Keyword::PRECISION {
             true => assert!(pellucid_tsql::parse(&bare).is_err(), "{bare}"),
             false => prints_as(&[(&bare, &quoted)]),
         }
