@@ -191,7 +191,7 @@ fn what_fails_leaves_nothing() {
         ("DELETE t OUTPUT CASE WHEN EXISTS (SELECT 1 AS a) THEN 1 END", "10705"),
         ("DELETE t OUTPUT COUNT(deleted.id)", "158"),
         ("DELETE t OUTPUT ROW_NUMBER() OVER (ORDER BY deleted.id)", "4108"),
-        ("DELETE t OUTPUT $action", "102"),
+        ("DELETE t OUTPUT $action", "50001"),
         ("INSERT t (name) OUTPUT inserted.id EXEC ('SELECT 1')", "483"),
         ("SET ROWCOUNT 1 DELETE t OUTPUT deleted.id", "50001"),
         ("ALTER DATABASE app SET READ_ONLY\nGO\nDELETE t OUTPUT deleted.id", "3906"),

@@ -17,7 +17,7 @@ use pellucid_vfs::seal_request::{Credentials, Protection, Request};
 use super::device::{told, Doing};
 use super::restore::{check_media_name, first_header, open, position, Options};
 use super::Done;
-use crate::instance::{Known, MASTER, MSDB};
+use crate::instance::{DatabaseFile, Known, MASTER, MSDB};
 use crate::message::{table, Message};
 use crate::session::Session;
 
@@ -63,11 +63,16 @@ impl Session {
         let credentials = Credentials::gather(&Request::default())?.for_many();
         let set = OpenSet::open_as_it_is(&media, position, &credentials).map_err(failed)?;
         let facts = set.description().clone();
-        // Only BACKUP DATABASE of this name says all of it.
+        // Only BACKUP DATABASE of this name says all of it; once its file was called as the database.
+        let [data, _] = DatabaseFile::defaults(&known.name);
         let is_it = header.kind == Kind::Full
             && facts.database == known.name
             && facts.server.created == known.created
-            && facts.server.files.first().is_some_and(|(logical, _)| *logical == known.name);
+            && facts
+                .server
+                .files
+                .first()
+                .is_some_and(|(logical, _)| *logical == known.name || *logical == data.name);
         if !is_it {
             return Err(Message::known(&known_messages::ANOTHER_DATABASE, &[&known.name]).into());
         }
