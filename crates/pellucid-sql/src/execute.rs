@@ -159,7 +159,7 @@ impl Raised {
     /// Whether the batch ends with it, as SQL Server's does: it never got as far as this statement, a name in it is
     /// not known, or a value does not convert.
     fn ends_batch(&self) -> bool {
-        const ENDING: [u32; 11] = [102, 137, 156, 207, 208, 241, 242, 245, 1087, 4104, 10704];
+        const ENDING: [u32; 12] = [102, 137, 156, 207, 208, 241, 242, 245, 1087, 4104, 4121, 10704];
         self.is_thrown
             || self.messages.iter().any(|message| {
                 message.severity >= 20 || message.severity == 15 || ENDING.contains(&message.number)

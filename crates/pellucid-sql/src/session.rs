@@ -22,6 +22,7 @@ mod cancel;
 mod catalog;
 mod cursor;
 mod frame;
+mod glances;
 mod modules;
 mod objects;
 mod programs;

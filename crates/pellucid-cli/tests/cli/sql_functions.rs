@@ -152,6 +152,55 @@ DROP FUNCTION dbo.Names";
     assert_eq!(numbers, ["Msg 4121", "Msg 3705", "Msg 3701"], "{shown}");
 }
 
+/// A function that reads the table that its statement changes sees it as it was before.
+#[test]
+fn a_function_sees_no_row_of_its_own_statement() {
+    let server = server();
+    let made = "USE Shop
+GO
+CREATE TABLE dbo.Number(n int)
+INSERT INTO dbo.Number VALUES (0)
+GO
+CREATE FUNCTION dbo.HowMany() RETURNS int AS BEGIN RETURN (SELECT COUNT(*) FROM dbo.Number) END
+GO
+CREATE FUNCTION dbo.Looped() RETURNS int AS
+BEGIN
+  DECLARE @i int = 0
+  WHILE @i < 3 BEGIN DECLARE @x int SET @x = ISNULL(@x, 0) + 1 SET @i += 1 END
+  RETURN @x
+END";
+    let shown = server.run(made).succeeded();
+    assert!(!shown.contains("Msg "), "{shown}");
+    for (change, rows) in [
+        ("INSERT INTO Shop.dbo.Number SELECT Shop.dbo.HowMany() FROM (VALUES (1), (2), (3)) AS v(x)", "0|1|1|1"),
+        ("INSERT INTO Shop.dbo.Number VALUES (Shop.dbo.HowMany()), (Shop.dbo.HowMany())", "0|1|1|1|4|4"),
+        ("UPDATE Shop.dbo.Number SET n = Shop.dbo.HowMany()", "6|6|6|6|6|6"),
+        ("DELETE FROM Shop.dbo.Number WHERE Shop.dbo.HowMany() = 6", ""),
+    ] {
+        server.run(change).succeeded();
+        let found = server.rows("SELECT n FROM Shop.dbo.Number ORDER BY n");
+        assert_eq!(found.join("|"), rows, "{change}");
+    }
+    // Rows are counted within, and the caller's count stays.
+    let counted = "USE Shop
+GO
+CREATE FUNCTION dbo.Counted() RETURNS int AS BEGIN DECLARE @n int SELECT @n = ItemID FROM dbo.Item RETURN @@ROWCOUNT END
+GO
+DECLARE @a int SELECT @a = name FROM (VALUES (1), (2), (3)) AS v(name) SELECT dbo.Counted(), @@ROWCOUNT";
+    let shown = server.run(counted).succeeded();
+    assert!(shown.contains("\n2 3\n"), "{shown}");
+    // DECLARE without a value gives none in a loop.
+    assert_eq!(server.rows("SELECT Shop.dbo.Looped()"), ["3"]);
+    // A name that is not there ends the batch, and with it the loop.
+    let unknown = "Cannot find either column \"dbo\" or the user-defined function or aggregate \"dbo.Gone\", or the name is ambiguous.";
+    says(
+        &server,
+        "DECLARE @i int = 0 WHILE @i < 3 BEGIN SET @i += dbo.Gone() * 0 + 1 END PRINT 'after'",
+        4121,
+        unknown,
+    );
+}
+
 /// What a function cannot do is said when it is made, and none is made.
 #[test]
 fn a_function_changes_nothing() {
@@ -176,6 +225,16 @@ fn a_function_changes_nothing() {
             "BEGIN IF 1 = 1 PRINT 'x' RETURN 1 END",
             443,
             "Invalid use of a side-effecting operator 'PRINT' within a function.",
+        ),
+        (
+            "BEGIN RETURN RAND() * 10 END",
+            443,
+            "Invalid use of a side-effecting operator 'rand' within a function.",
+        ),
+        (
+            "BEGIN RETURN LEN(NEWID()) END",
+            443,
+            "Invalid use of a side-effecting operator 'newid' within a function.",
         ),
         (
             "BEGIN SELECT 1 RETURN 1 END",

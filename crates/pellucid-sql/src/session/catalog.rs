@@ -14,6 +14,7 @@ use pellucid_vfs::pins::{Expectation, Lesser};
 use pellucid_vfs::seal_request::{Credentials, Request};
 use rusqlite::{Connection, OptionalExtension};
 
+use super::glances::{Glances, Stamp};
 use super::modules::{ReadFunction, ReadView};
 use super::objects::{object_id, Object};
 use super::properties::{ColumnFacts, FileFacts};
@@ -58,6 +59,9 @@ pub(crate) struct Databases {
     table_variables: Cell<u32>,
     pub(super) read_views: RefCell<Vec<ReadView>>,
     pub(super) read_functions: RefCell<Vec<ReadFunction>>,
+    /// While the rows of a view are made, which may be of what was seen before.
+    lists_rows: Cell<bool>,
+    glances: Glances,
     /// Whether the columns of views are being listed.
     pub(super) lists_views: Cell<bool>,
     /// The views of a translation that could not be used, the innermost first.
@@ -89,6 +93,8 @@ impl Databases {
             table_variables: Cell::new(0),
             read_views: RefCell::default(),
             read_functions: RefCell::default(),
+            lists_rows: Cell::new(false),
+            glances: Glances::default(),
             lists_views: Cell::new(false),
             failed_views: RefCell::default(),
         })
@@ -298,8 +304,17 @@ impl Databases {
         if let Some(seen) = seen.filter(|_| is_attached && !self.connection.is_autocommit()) {
             return Ok(Ok(seen));
         }
+        let stamp = self.lists_rows.get().then(|| Stamp::of(&known.path)).flatten();
+        if let Some(kind) = stamp.as_ref().and_then(|now| self.glances.kind(known.id, now)) {
+            return Ok(Ok(kind));
+        }
         self.release(known)?;
         let found = inspect(&known.path).map(|found| Rc::new(found.kind));
+        if let (Some(stamp), Ok(kind)) = (stamp, &found) {
+            if Stamp::of(&known.path).as_ref() == Some(&stamp) {
+                self.glances.keep_kind(known.id, stamp, kind);
+            }
+        }
         if is_attached {
             self.attach(known)?;
         }
@@ -366,8 +381,18 @@ impl Databases {
         if known.is_system() {
             return Ok(DatabaseFile::defaults(&known.name).into());
         }
+        let stamp = self.lists_rows.get().then(|| Stamp::of(&known.path)).flatten();
+        if let Some(files) = stamp.as_ref().and_then(|now| self.glances.files(known.id, now)) {
+            return Ok(files);
+        }
         let schema = self.attach(known)?;
-        files::read(&self.connection, &schema, known)
+        let files = files::read(&self.connection, &schema, known)?;
+        if let Some(stamp) = stamp {
+            if Stamp::of(&known.path).as_ref() == Some(&stamp) {
+                self.glances.keep_files(known.id, stamp, &files);
+            }
+        }
+        Ok(files)
     }
 
     /// What SQLite calls a table or view of an attached database, in its own spelling, and whether it is a view.
@@ -695,7 +720,10 @@ impl Databases {
         // Of each database its own: a statement may name the same view of two.
         let name = quoted(&format!("{}.{}.{}", self.current_id(), view.schema, view.name));
         let columns: Vec<String> = view.columns.iter().map(|(name, _)| quoted(name)).collect();
-        let rows = (view.rows)(self)?;
+        self.lists_rows.set(true);
+        let rows = (view.rows)(self);
+        self.lists_rows.set(false);
+        let rows = rows?;
         let temporary = format!("temp.{name}");
         self.connection.execute_batch(&format!(
             "CREATE TABLE IF NOT EXISTS {temporary}({}); DELETE FROM {temporary}",

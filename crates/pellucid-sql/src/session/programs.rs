@@ -58,7 +58,7 @@ impl Programs {
         }
     }
 
-    /// What the function of that number gives.
+    /// What the function of that number gives; `rows` is told how many each of its statements had.
     ///
     /// # Errors
     /// What its statements say; 217.
@@ -67,6 +67,7 @@ impl Programs {
         connection: &Connection,
         number: usize,
         arguments: Vec<Value>,
+        rows: &dyn Fn(u64),
     ) -> Result<Value> {
         let program = {
             let mut state = self.state();
@@ -78,7 +79,7 @@ impl Programs {
             state.depth += 1;
             program
         };
-        let given = run(connection, &program, arguments);
+        let given = Call { connection, rows }.run(&program, arguments);
         self.state().depth -= 1;
         given
     }
@@ -106,66 +107,73 @@ enum Next {
     Return(Value),
 }
 
-fn run(connection: &Connection, program: &Program, arguments: Vec<Value>) -> Result<Value> {
-    if program.null_on_null && arguments.contains(&Value::Null) {
-        return Ok(Value::Null);
-    }
-    let mut locals = Locals(program.parameters.iter().cloned().zip(arguments).collect());
-    match steps(connection, &program.steps, &mut locals)? {
-        Next::Return(value) => Ok(value),
-        _ => Ok(Value::Null),
-    }
+/// What the statements of a call need.
+struct Call<'c> {
+    connection: &'c Connection,
+    rows: &'c dyn Fn(u64),
 }
 
-fn steps(connection: &Connection, all: &[Step], locals: &mut Locals) -> Result<Next> {
-    for step in all {
-        let next = match step {
-            Step::Set { variable, value } => {
-                let value = first(connection, value, locals)?;
-                locals.set(variable, value);
-                Next::Step
-            }
-            Step::Assign(assignments) => {
-                execute_assignments(connection, assignments, locals)?;
-                Next::Step
-            }
-            Step::If { condition, then, otherwise } => {
-                match holds(connection, condition, locals)? {
-                    true => steps(connection, then, locals)?,
-                    false => steps(connection, otherwise, locals)?,
-                }
-            }
-            Step::While { condition, body } => loop {
-                if !holds(connection, condition, locals)? {
-                    break Next::Step;
-                }
-                match steps(connection, body, locals)? {
-                    Next::Break => break Next::Step,
-                    Next::Step | Next::Continue => {}
-                    given @ Next::Return(_) => break given,
-                }
-            },
-            Step::Break => Next::Break,
-            Step::Continue => Next::Continue,
-            Step::Return(value) => Next::Return(first(connection, value, locals)?),
-        };
-        match next {
-            Next::Step => {}
-            other => return Ok(other),
+impl Call<'_> {
+    fn run(&self, program: &Program, arguments: Vec<Value>) -> Result<Value> {
+        if program.null_on_null && arguments.contains(&Value::Null) {
+            return Ok(Value::Null);
+        }
+        let mut locals = Locals(program.parameters.iter().cloned().zip(arguments).collect());
+        match self.steps(&program.steps, &mut locals)? {
+            Next::Return(value) => Ok(value),
+            _ => Ok(Value::Null),
         }
     }
-    Ok(Next::Step)
-}
 
-fn holds(connection: &Connection, condition: &Statement, locals: &Locals) -> Result<bool> {
-    Ok(first(connection, condition, locals)? == Value::Integer(1))
-}
+    fn steps(&self, all: &[Step], locals: &mut Locals) -> Result<Next> {
+        for step in all {
+            let next = match step {
+                Step::Set { variable, value } => {
+                    let value = self.first(value, locals)?;
+                    locals.set(variable, value);
+                    (self.rows)(1);
+                    Next::Step
+                }
+                Step::Assign(assignments) => {
+                    (self.rows)(execute_assignments(self.connection, assignments, locals)?);
+                    Next::Step
+                }
+                Step::If { condition, then, otherwise } => match self.holds(condition, locals)? {
+                    true => self.steps(then, locals)?,
+                    false => self.steps(otherwise, locals)?,
+                },
+                Step::While { condition, body } => loop {
+                    if !self.holds(condition, locals)? {
+                        break Next::Step;
+                    }
+                    match self.steps(body, locals)? {
+                        Next::Break => break Next::Step,
+                        Next::Step | Next::Continue => {}
+                        given @ Next::Return(_) => break given,
+                    }
+                },
+                Step::Break => Next::Break,
+                Step::Continue => Next::Continue,
+                Step::Return(value) => Next::Return(self.first(value, locals)?),
+            };
+            match next {
+                Next::Step => {}
+                other => return Ok(other),
+            }
+        }
+        Ok(Next::Step)
+    }
 
-fn first(connection: &Connection, statement: &Statement, locals: &Locals) -> Result<Value> {
-    let mut prepared = statement.prepare(connection, locals)?;
-    let mut rows = prepared.raw_query();
-    match rows.next()? {
-        Some(row) => Ok(row.get(0)?),
-        None => Ok(Value::Null),
+    fn holds(&self, condition: &Statement, locals: &Locals) -> Result<bool> {
+        Ok(self.first(condition, locals)? == Value::Integer(1))
+    }
+
+    fn first(&self, statement: &Statement, locals: &Locals) -> Result<Value> {
+        let mut prepared = statement.prepare(self.connection, locals)?;
+        let mut rows = prepared.raw_query();
+        match rows.next()? {
+            Some(row) => Ok(row.get(0)?),
+            None => Ok(Value::Null),
+        }
     }
 }

@@ -498,7 +498,12 @@ impl Server for Shared {
         number: usize,
         arguments: Vec<Value>,
     ) -> Result<Value> {
-        self.programs.run(connection, number, arguments)
+        // `@@ROWCOUNT` within is the function's own.
+        let before = self.state().row_count;
+        let given =
+            self.programs.run(connection, number, arguments, &|rows| self.set_row_count(rows));
+        self.state().row_count = before;
+        given
     }
 
     fn call(&self, function: &str, arguments: &[Value]) -> Result<Value> {

@@ -112,7 +112,14 @@ impl Work<'_> {
                     }
                     texts.push(format!("({})", values.join(", ")));
                 }
-                Ok(format!("{with}{into} ({list}) VALUES {}", texts.join(", ")))
+                let values = texts.join(", ");
+                Ok(match reads_by_itself(&values) {
+                    true => format!(
+                        "{with}{into} ({list}) SELECT * FROM (VALUES {values}){}",
+                        read_first(&table)
+                    ),
+                    false => format!("{with}{into} ({list}) VALUES {values}"),
+                })
             }
             InsertSource::Query(query) if query.xml.is_some() => {
                 Err(Message::of(table::XML_NOT_IN, [&"INSERT"]))
@@ -130,11 +137,11 @@ impl Work<'_> {
                     };
                     values.push(self.written(value, column, &name)?);
                 }
-                Ok(format!(
-                    "{with}{into} ({list}) SELECT {} FROM ({})",
-                    values.join(", "),
-                    relation.sql
-                ))
+                let values = values.join(", ");
+                let is_read =
+                    [&with, &values, &relation.sql].into_iter().any(|text| reads_by_itself(text));
+                let first = if is_read { read_first(&table) } else { String::new() };
+                Ok(format!("{with}{into} ({list}) SELECT {values} FROM ({}){first}", relation.sql))
             }
             InsertSource::Execute(_) => Err(Message::unsupported("INSERT .. EXECUTE")),
         }
@@ -482,6 +489,17 @@ fn common_of<'t>(
         }
         _ => None,
     }
+}
+
+/// Whether a function of a script is called, which may read what the statement changes.
+fn reads_by_itself(sql: &str) -> bool {
+    sql.contains("tsql_scripted(")
+}
+
+/// A condition that holds and reads the target: SQLite then has all rows before it puts in the first one
+/// (<https://sqlite.org/lang_insert.html>), as it does by itself where it sees that the source reads the target.
+fn read_first(target: &Table) -> String {
+    format!(" WHERE (SELECT count(*) FROM (SELECT 1 FROM {} LIMIT 1)) < 2", target.sqlite)
 }
 
 /// A target as FROM would name it.

@@ -83,7 +83,9 @@ impl Translator<'_> {
         if updated.names.iter().any(|name| numbers_rows(&name)) {
             return Err(Message::unsupported("OUTPUT of an UPDATE of what identifies the rows"));
         }
-        let inserted = table.columns.iter().map(|column| {
+        // Those of a common table expression alone are no columns of the table.
+        let own = table.columns.iter().filter(|column| !column.derived);
+        let inserted = own.map(|column| {
             let sql = format!("u.{}", quoted(&column.sqlite));
             let sql = read(sql, column.data_type, column.stored);
             ScopeColumn { name: column.name.clone(), value: typed(sql, column.data_type) }

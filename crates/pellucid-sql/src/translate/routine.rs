@@ -8,7 +8,7 @@ use std::rc::Rc;
 
 use pellucid_tsql::ast::{
     Chain, Condition, Control, Declaration, Expression, Function, FunctionArguments, FunctionBody,
-    FunctionCall, Literal, Name, ProcedureParameter, QueryBody, SelectItem, SessionStatement,
+    FunctionCall, Name, ProcedureParameter, QueryBody, SelectItem, SessionStatement,
     Statement as Ast, StatementKind, TableAlias, TablePrimary,
 };
 
@@ -358,6 +358,11 @@ impl Steps<'_, '_> {
         let mut work = self.fresh();
         let value = work.expression(value, View::EMPTY)?;
         let value = work.coerced(value, to)?;
+        for (called, name) in [("tsql_rand(", "rand"), ("tsql_newid(", "newid")] {
+            if value.sql.contains(called) {
+                return Err(side_effect(name));
+            }
+        }
         let column = ResultColumn { name: String::new(), data_type: to };
         Ok(work.finish_value(format!("SELECT {}", value.sql), column))
     }
@@ -381,8 +386,9 @@ impl Steps<'_, '_> {
                         return Err(Message::unsupported("table variable or cursor in a function"));
                     };
                     let to = SqlType::declared(data_type, 1)?;
-                    let null = Expression::Literal(Literal::Null);
-                    let value = self.value(value.as_ref().unwrap_or(&null), to)?;
+                    // Without a value it keeps what it has, in a loop.
+                    let Some(value) = value else { continue };
+                    let value = self.value(value, to)?;
                     steps.push(Step::Set { variable: variable.0.to_lowercase(), value });
                 }
             }

@@ -1,0 +1,139 @@
+//! What files were when the server's views last looked at them.
+//!
+//! A view has a row for each database, and a script asks for one row at a time: without this, each of its statements would open
+//! every file of the instance. A file is looked at again once its size, its times or its inode are others. What has changed just
+//! now, is being scanned or is being written is not kept. Statements that decide by what a file is look at it themselves.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+use std::rc::Rc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use pellucid_engine::inspect::Kind;
+use pellucid_files::paths::{beside, copy_path, look, own_name};
+
+use crate::instance::DatabaseFile;
+
+/// Times of files have steps: two changes within one of them look like one.
+const SETTLED: Duration = Duration::from_millis(100);
+
+/// Device, inode, size, and the times of change in nanoseconds.
+type File = (u64, u64, u64, i128, i128);
+
+/// The database, its log, its journal, and the copy that a conversion makes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Stamp([Option<File>; 4]);
+
+impl Stamp {
+    /// Of the files of a database; none where one of them has changed just now.
+    pub fn of(database: &Path) -> Option<Self> {
+        let own = own_name(database);
+        let files = [own.clone(), beside(&own, "-wal"), beside(&own, "-journal"), copy_path(&own)];
+        let mut stamps = [None; 4];
+        for (at, (stamp, path)) in stamps.iter_mut().zip(&files).enumerate() {
+            // A connection makes an empty log and takes it away again.
+            let found = look(path).ok().filter(|found| at == 0 || found.len() > 0);
+            *stamp = found.map(|found| {
+                let time = |seconds: i64, nanoseconds: i64| {
+                    i128::from(seconds) * 1_000_000_000 + i128::from(nanoseconds)
+                };
+                (
+                    found.dev(),
+                    found.ino(),
+                    found.len(),
+                    time(found.mtime(), found.mtime_nsec()),
+                    time(found.ctime(), found.ctime_nsec()),
+                )
+            });
+        }
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).ok()?;
+        let settled = i128::try_from(now.saturating_sub(SETTLED).as_nanos()).ok()?;
+        let is_settled = |file: &File| file.3 < settled && file.4 < settled;
+        stamps.iter().flatten().all(is_settled).then_some(Self(stamps))
+    }
+
+    /// Whether a conversion is under way, or was interrupted.
+    fn has_copy(&self) -> bool {
+        self.0[3].is_some()
+    }
+}
+
+#[derive(Default)]
+struct Glance {
+    kind: Option<(Stamp, Rc<Kind>)>,
+    files: Option<(Stamp, Vec<DatabaseFile>)>,
+}
+
+/// By the number of the database.
+#[derive(Default)]
+pub(super) struct Glances(RefCell<HashMap<i64, Glance>>);
+
+impl Glances {
+    pub fn kind(&self, id: i64, stamp: &Stamp) -> Option<Rc<Kind>> {
+        let glances = self.0.borrow();
+        let (then, kind) = glances.get(&id)?.kind.as_ref()?;
+        (then == stamp).then(|| Rc::clone(kind))
+    }
+
+    pub fn keep_kind(&self, id: i64, stamp: Stamp, kind: &Rc<Kind>) {
+        let is_still = match kind.as_ref() {
+            Kind::Empty | Kind::Plain => !stamp.has_copy(),
+            Kind::Sealed(sealed) => {
+                !stamp.has_copy()
+                    && sealed.is_scanned == Some(false)
+                    && !sealed.header.scan.state.is_under_way()
+            }
+            _ => false,
+        };
+        if is_still {
+            self.0.borrow_mut().entry(id).or_default().kind = Some((stamp, Rc::clone(kind)));
+        }
+    }
+
+    pub fn files(&self, id: i64, stamp: &Stamp) -> Option<Vec<DatabaseFile>> {
+        let glances = self.0.borrow();
+        let (then, files) = glances.get(&id)?.files.as_ref()?;
+        (then == stamp).then(|| files.clone())
+    }
+
+    pub fn keep_files(&self, id: i64, stamp: Stamp, files: &[DatabaseFile]) {
+        self.0.borrow_mut().entry(id).or_default().files = Some((stamp, files.to_vec()));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_has_changed_is_looked_at_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.db");
+        std::fs::write(&path, "one").unwrap();
+        assert!(Stamp::of(&path).is_none(), "it has changed just now");
+        let settled = || {
+            std::thread::sleep(SETTLED * 2);
+            Stamp::of(&path).unwrap()
+        };
+        let (glances, plain) = (Glances::default(), Rc::new(Kind::Plain));
+        let before = settled();
+        glances.keep_kind(7, before.clone(), &plain);
+        assert!(glances.kind(7, &settled()).is_some());
+        assert!(glances.kind(8, &before).is_none());
+        // Of the same size, and with the times of before: the time of its change cannot be set.
+        let times = std::fs::metadata(&path).unwrap().modified().unwrap();
+        std::fs::write(&path, "two").unwrap();
+        std::fs::File::options().write(true).open(&path).unwrap().set_modified(times).unwrap();
+        assert!(glances.kind(7, &settled()).is_none());
+        glances.keep_kind(7, settled(), &plain);
+        std::fs::write(beside(&path, "-wal"), "log").unwrap();
+        assert!(glances.kind(7, &settled()).is_none());
+        // What a conversion makes is not kept.
+        std::fs::write(copy_path(&path), "copy").unwrap();
+        let under_way = settled();
+        glances.keep_kind(7, under_way.clone(), &plain);
+        assert!(glances.kind(7, &under_way).is_none());
+    }
+}
