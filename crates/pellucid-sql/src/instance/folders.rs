@@ -5,10 +5,11 @@
 //! Where the volume that is meant is not mounted, the media would lie on another one and nobody would know. So no folder is
 //! made in the root, in a mount point of fstab(5) on which nothing is mounted, or in such a folder of `/mnt` or `/media`.
 
-use std::os::unix::fs::{DirBuilderExt, MetadataExt};
-use std::path::{Path, PathBuf};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Component, Path, PathBuf};
 
 use pellucid_files::paths::look;
+use pellucid_host::folder::Folder;
 
 /// Makes the folder that `file` is to lie in, for the owner alone, if it is missing, below one of `roots`, and may be made.
 ///
@@ -16,16 +17,40 @@ use pellucid_files::paths::look;
 /// The operating system's; whoever writes the file then finds no folder and says so.
 pub(crate) fn make_for(file: &Path, roots: &[PathBuf]) -> std::io::Result<()> {
     let Some(folder) = file.parent().filter(|folder| folder.is_absolute()) else { return Ok(()) };
-    if look(folder).is_ok() || !roots.iter().any(|root| folder.starts_with(root)) {
+    let is_below = |root: &&PathBuf| folder.starts_with(root) && root.parent().is_some();
+    if look(folder).is_ok() || !roots.iter().any(|root| is_below(&root)) {
         return Ok(());
     }
     let Some(below) = folder.ancestors().skip(1).find(|above| look(above).is_ok()) else {
         return Ok(());
     };
-    if awaits_volume(below, &declared()) {
+    // A name such as `..` would lead out of what was asked for.
+    let is_plain = |part: Component<'_>| matches!(part, Component::RootDir | Component::Normal(_));
+    if !folder.components().all(is_plain) || awaits_volume(below, &declared()) {
         return Ok(());
     }
-    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)
+    make(folder)
+}
+
+/// Makes a folder and those above it that are missing, for the owner alone: step by step from one that is open, so that links of
+/// others are not followed, as where media are opened.
+///
+/// # Errors
+/// The operating system's.
+pub(crate) fn make(folder: &Path) -> std::io::Result<()> {
+    let below = folder.ancestors().find(|above| look(above).is_ok_and(|found| found.is_dir()));
+    let Some((below, missing)) = below.and_then(|at| Some((at, folder.strip_prefix(at).ok()?)))
+    else {
+        return Err(std::io::ErrorKind::NotFound.into());
+    };
+    let mut here = Folder::of(&below.join("x"))?;
+    for name in missing {
+        match here.make_folder(name, 0o700) {
+            Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => return Err(error),
+            _ => here = here.folder(name)?,
+        }
+    }
+    Ok(())
 }
 
 /// The mount points that the machine is to have. Source: fstab(5).
@@ -68,6 +93,9 @@ mod tests {
         let file = folder.path().join("a/b/full.bak");
         make_for(&file, &[folder.path().join("other")]).unwrap();
         assert!(look(&folder.path().join("a")).is_err(), "nobody has asked for the folder");
+        make_for(&file, &[PathBuf::from("/")]).unwrap();
+        make_for(&folder.path().join("x/../a/b/full.bak"), &[folder.path().join("x")]).unwrap();
+        assert!(look(&folder.path().join("a")).is_err(), "neither the root nor `..` counts");
         make_for(&file, &[folder.path().to_owned()]).unwrap();
         for made in ["a", "a/b"] {
             let found = look(&folder.path().join(made)).unwrap();

@@ -1,7 +1,5 @@
 //! sp_helpfile, sp_helpdb, sp_databases, sp_detach_db, xp_create_subdir, sp_addumpdevice, sp_dropdevice
 
-use std::os::unix::fs::DirBuilderExt;
-
 use super::Arguments;
 use crate::execute::{Done, Raised};
 use crate::instance::paths::Folder;
@@ -101,8 +99,7 @@ impl Session {
     pub(super) fn xp_create_subdir(&mut self, arguments: &Arguments<'_>) -> Done {
         let written = arguments.required(0)?;
         let folder = self.databases.instance.file(&written, Folder::Backup)?;
-        let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&folder);
-        made.map_err(|error| {
+        crate::instance::folders::make(&folder).map_err(|error| {
             let number = error.raw_os_error().unwrap_or(0);
             let why = error.kind();
             Raised::from(Message::of(table::SUBDIR_FAILED, [&number, &why]))
