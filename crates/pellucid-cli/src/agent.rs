@@ -19,7 +19,7 @@ use signal_hook::flag::{register, register_conditional_shutdown};
 
 use crate::exit;
 use crate::output::{Failure, Id, Output};
-use crate::sql::step;
+use crate::sql::{large_stack, step};
 use process::Processes;
 
 /// How often the jobs are looked at.
@@ -46,7 +46,7 @@ type Ended = (String, Result<Outcome, Message>);
 /// Runs jobs until it is told to end.
 pub fn run(args: &AgentArgs, output: &Output) -> Result<ExitCode, Failure> {
     if args.step {
-        return step::run();
+        return large_stack::on(output, step::run);
     }
     let ending = Arc::new(AtomicBool::new(false));
     for signal in [SIGINT, SIGTERM] {

@@ -11,10 +11,18 @@ pub(super) const STATEMENT_BYTES: usize = 48 << 20;
 /// What is left is for a statement's own expressions and for SQLite.
 const STACK_BYTES: usize = 64 << 20;
 
-/// Does it there.
+/// `sql`, there.
 pub fn run(args: &SqlArgs, output: &Output) -> Result<ExitCode, Failure> {
+    on(output, || super::run(args, output))
+}
+
+/// Does it there.
+pub fn on(
+    output: &Output,
+    work: impl FnOnce() -> Result<ExitCode, Failure> + Send,
+) -> Result<ExitCode, Failure> {
     let all = || {
-        let done = super::run(args, output);
+        let done = work();
         // They are kept for each thread.
         for told in pellucid_host::code::take_notices() {
             output.warning(told);

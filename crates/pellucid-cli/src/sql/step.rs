@@ -93,6 +93,7 @@ fn execute(asked: Asked) -> Answer {
         drives,
         database: Some(asked.database),
         application: asked.application,
+        stack_bytes: Some(super::large_stack::STATEMENT_BYTES),
         ..Options::default()
     };
     let listener = Listener { answer: told.clone(), with_rows: asked.with_rows };

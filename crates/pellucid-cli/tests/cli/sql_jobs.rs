@@ -690,3 +690,24 @@ fn no_agent_runs_the_instance_of_another_account() {
         count("1");
     }
 }
+
+/// A step has the stack that a script has: functions within one another, each out of many blocks.
+#[test]
+fn a_step_nests_as_deep_as_a_script() {
+    let server = Server::with(&[]);
+    let made = "DECLARE @i int = 0
+WHILE @i < 31 BEGIN
+  DECLARE @text varchar(max) = 'CREATE FUNCTION dbo.deep' + CAST(@i AS varchar(9)) + '(@x int) RETURNS int AS BEGIN '
+    + REPLICATE('IF 1 = 1 BEGIN ', 20) + ' SET @x = ' + CASE WHEN @i = 0 THEN '@x' ELSE REPLICATE('(', 30) + 'dbo.deep'
+    + CAST(@i - 1 AS varchar(9)) + '(@x)' + REPLICATE(')', 30) END + ' + 1 ' + REPLICATE(' END ', 20) + ' RETURN @x END'
+  EXEC (@text)
+  SET @i += 1
+END";
+    let shown = server.run(made).succeeded();
+    assert!(!shown.contains("Msg "), "{shown}");
+    let command = "DECLARE @deep int = dbo.deep30(1) PRINT @deep";
+    assert!(server.run(command).succeeded().contains("32"));
+    request(&server, "deep", &[(command, "")]);
+    agent_once(&server).succeeded();
+    assert_eq!(outcomes(&server), ["1 step1 0 1 0", "0 (Job outcome) 0 1 0"]);
+}
