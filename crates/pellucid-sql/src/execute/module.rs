@@ -5,6 +5,7 @@
 use std::rc::Rc;
 use std::sync::Arc;
 
+use pellucid_backup::history::History;
 use pellucid_tsql::ast::{
     Expression, ObjectName, ObjectStatement, Procedure, ProcedureParameter, StatementKind, ViewVerb,
 };
@@ -70,6 +71,8 @@ impl Session {
         }
         let as_set = (!self.settings.nulls_are_equal, !self.settings.quotes_are_strings);
         let definition = self.frame().text.clone();
+        // By that file `instance export` knows that somebody has made something here.
+        History::master_file()?;
         Ok(self.databases.instance.keep_module(&known, &name, &definition, as_set)?)
     }
 
