@@ -22,6 +22,10 @@ use pellucid::message;
 use pellucid::protector::{KeySource, Wrapping};
 use pellucid::shown::Shown;
 use pellucid_files::new_file::NewFile;
+use pellucid_files::paths::is_there;
+
+/// The file that is there once scripts have made something in `master` or `msdb`, or a backup of them.
+const MADE_BY_SCRIPTS: &str = "master.db";
 
 /// A thing of an instance on its way.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -75,8 +79,10 @@ impl Fate {
 
 impl Keyring {
     /// Writes what opens databases, but for the service master key, into a new file: the database master key with its
-    /// passwords, the certificates with their private keys, the key of the history, which opens backups of `msdb` and `master`,
-    /// and what is known of databases. Settings stay.
+    /// passwords, the certificates with their private keys, the key of the history, and what is known of databases. Settings stay.
+    ///
+    /// The key of the history opens backups of `msdb` and `master`. It stays where scripts have made nothing there and no
+    /// backup of them: what is on media says the history again.
     ///
     /// The private keys count as backed up by it, unless what opens it may be in it alone: the private key of the
     /// certificate it is sealed for never does, and no other does as long as that one has no backup elsewhere.
@@ -126,7 +132,12 @@ impl Keyring {
             let (kind, content) = (EntryKind::Database, Zeroizing::new(memory?.encode()));
             entries.push(Entry { kind, name, content });
         }
-        if let Some(key) = history::key_bytes(&now)? {
+        // A bundle without it is one that 0.1.0 reads.
+        let key = match is_there(&now.home.join(MADE_BY_SCRIPTS)) {
+            true => history::key_bytes(&now)?,
+            false => None,
+        };
+        if let Some(key) = key {
             entries.push(Entry { kind: EntryKind::History, name: String::new(), content: key });
         }
         // A bundle has contents and no flags: what a newer version says by them would be lost with it.

@@ -39,9 +39,16 @@ impl fmt::Debug for Secret {
 ///
 /// Looks at words, not at grammar, so that it works on what does not parse, too. What comes behind a literal that
 /// does not end is masked as a whole.
+///
+/// A literal that ends within a secret goes on in those that are added to it.
 pub fn redact(text: &str) -> Cow<'_, str> {
+    redacted(text).0
+}
+
+/// The same, and whether the text ends within a secret.
+fn redacted(text: &str) -> (Cow<'_, str>, bool) {
     if !mentions_secret(text) {
-        return Cow::Borrowed(text);
+        return (Cow::Borrowed(text), false);
     }
     let mut shown = String::with_capacity(text.len());
     let mut copied = 0;
@@ -50,21 +57,31 @@ pub fn redact(text: &str) -> Cow<'_, str> {
         shown.push_str(with);
         copied = to;
     };
-    let Ok(mut lexer) = Lexer::new(text) else { return Cow::Borrowed(MASK) };
+    let Ok(mut lexer) = Lexer::new(text) else { return (Cow::Borrowed(MASK), false) };
     let mut before = [TokenKind::End; 2];
+    // Whether a literal before has ended within a secret.
+    let mut goes_on = false;
     let mut private_key = PrivateKey::Outside;
-    loop {
+    let is_open = loop {
         match lexer.token() {
-            Ok(Token { kind: TokenKind::End, .. }) => break,
+            Ok(Token { kind: TokenKind::End, .. }) => break is_set(before),
             Ok(token) => {
                 let (start, end) = (token.start as usize, token.end as usize);
                 private_key = private_key.after(token.kind);
+                goes_on &= !matches!(
+                    token.kind,
+                    TokenKind::Symbol(Symbol::Semicolon) | TokenKind::Keyword(_)
+                );
                 if token.kind == TokenKind::QuotedName && text[start..].starts_with('"') {
                     let value = text[start + 1..end - 1].replace("\"\"", "\"");
-                    if follows_secret(before) {
+                    if follows_secret(before) || (goes_on && !value.starts_with(['\'', '"'])) {
                         mask(start, end, &format!("\"{MASK}\""));
-                    } else if let Cow::Owned(inner) = redact(&value) {
-                        mask(start, end, &format!("\"{}\"", inner.replace('"', "\"\"")));
+                    } else {
+                        let (inner, open) = redacted(&value);
+                        goes_on = open;
+                        if let Cow::Owned(inner) = inner {
+                            mask(start, end, &format!("\"{}\"", inner.replace('"', "\"\"")));
+                        }
                     }
                 } else if token.kind == TokenKind::Binary
                     && (private_key.is_within() || is_set(before))
@@ -72,10 +89,14 @@ pub fn redact(text: &str) -> Cow<'_, str> {
                     mask(start, end, MASK);
                 } else if matches!(token.kind, TokenKind::String { .. }) {
                     let value = string_value(&text[start..end]);
-                    if follows_secret(before) {
+                    if follows_secret(before) || (goes_on && !value.starts_with(['\'', '"'])) {
                         mask(start, end, &format!("'{MASK}'"));
-                    } else if let Cow::Owned(inner) = redact(&value) {
-                        mask(start, end, &format!("'{}'", inner.replace('\'', "''")));
+                    } else {
+                        let (inner, open) = redacted(&value);
+                        goes_on = open;
+                        if let Cow::Owned(inner) = inner {
+                            mask(start, end, &format!("'{}'", inner.replace('\'', "''")));
+                        }
                     }
                 }
                 // `N".."`, of which the lexer makes two.
@@ -87,16 +108,17 @@ pub fn redact(text: &str) -> Cow<'_, str> {
                 }
             }
             Err(error) => {
-                let hidden = follows_secret(before) || private_key.is_within();
+                let is_open = follows_secret(before);
+                let hidden = is_open || private_key.is_within();
                 if hidden || mentions_secret(&text[error.offset..]) {
                     mask(error.offset, text.len(), MASK);
                 }
-                break;
+                break is_open;
             }
         }
-    }
+    };
     shown.push_str(&text[copied..]);
-    Cow::Owned(shown)
+    (Cow::Owned(shown), is_open)
 }
 
 /// Where a token stands with regard to `PRIVATE KEY (..)`.
@@ -190,6 +212,18 @@ mod tests {
             ("PASSWORD N\"x\", SECRET = N\"y\"", "PASSWORD N\"***\", SECRET = N\"***\""),
             ("EXEC(\"WITH PASSWORD \"\"x\"\"\")", "EXEC(\"WITH PASSWORD \"\"***\"\"\")"),
             ("EXEC('WITH PASSWORD \"x\"')", "EXEC('WITH PASSWORD \"***\"')"),
+            (
+                "EXEC('WITH PASSWORD = ''' + 'x' + N'y' + ''', FILE = ''f''' + 'z')",
+                "EXEC('WITH PASSWORD = ***' + '***' + '***' + ''', FILE = ''f''' + 'z')",
+            ),
+            (
+                "EXEC(\"MEDIAPASSWORD '\" + \"x\" + \"'\"); PRINT 'z'",
+                "EXEC(\"MEDIAPASSWORD ***\" + \"***\" + \"'\"); PRINT 'z'",
+            ),
+            (
+                "EXEC('WITH PASSWORD = ' + QUOTENAME('x', ''''))",
+                "EXEC('WITH PASSWORD = ' + QUOTENAME('***', ''''))",
+            ),
             ("SELECT password \"x\"", "SELECT password \"***\""),
             ("PASSWORD \"never ends", "PASSWORD ***"),
             (

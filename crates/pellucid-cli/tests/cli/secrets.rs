@@ -211,6 +211,8 @@ fn no_password_of_a_statement_shows_anywhere() {
         format!("RESTORE DATABASE q FROM DISK = 'x' WITH MEDIAPASSWORD N\"{right}\", PASSWORD = N\"{wrong}\""),
         format!("EXEC (\"BACKUP LOG msdb TO DISK = 'x' WITH MEDIAPASSWORD \"\"{right}\"\"\")"),
         format!("EXEC ('RESTORE LOG q FROM DISK = ''x'' WITH PASSWORD \"{right}\"')"),
+        // Put together of several literals.
+        format!("EXEC ('BACKUP LOG msdb TO DISK = ''x'' WITH MEDIAPASSWORD = ''' + '{right}' + '''')"),
         // Kept in a procedure, which msdb seals; called, it fails and is told.
         format!(
             "CREATE PROCEDURE opens AS OPEN MASTER KEY DECRYPTION BY PASSWORD = '{wrong}'\nGO\nEXEC opens\nGO\n\

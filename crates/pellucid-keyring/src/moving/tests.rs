@@ -355,6 +355,8 @@ fn the_key_of_the_history_comes_along() {
     let bench = Bench::new();
     let (old, _) = Keyring::open_or_create(&bench.home("old")).unwrap();
     let key = old.ensure_history_key().unwrap().identity().to_vec();
+    assert_eq!(bench.export(&old, "without").entries.len(), 1, "as 0.1.0 reads it");
+    std::fs::write(old.home().join(MADE_BY_SCRIPTS), "").unwrap();
     let bundle = bench.export(&old, "bundle");
     let (new, _) = Keyring::open_or_create(&bench.home("new")).unwrap();
     let plan = bundle.import(new.home(), Path::new("bundle")).unwrap();
@@ -378,6 +380,7 @@ fn a_key_of_the_history_that_anybody_can_have_made_is_left_out() {
     let bench = Bench::new();
     let (old, _) = Keyring::open_or_create(&bench.home("old")).unwrap();
     old.ensure_history_key().unwrap();
+    std::fs::write(old.home().join(MADE_BY_SCRIPTS), "").unwrap();
     let (new, _) = Keyring::open_or_create(&bench.home("new")).unwrap();
     let inbox = new.create_certificate("inbox", &CertificateRequest::new("inbox", 9)).unwrap();
     let public = PublicCertificate::from_der("inbox", inbox.public().der()).unwrap();

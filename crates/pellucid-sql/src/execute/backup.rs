@@ -7,6 +7,7 @@ use pellucid::header::Standing;
 use pellucid::media::{Compression, Kind, MediaHeader, ServerFacts};
 use pellucid::message as known;
 use pellucid::shown::Shown;
+use pellucid_backup::history::History;
 use pellucid_backup::job::{
     back_up, open_family, Done as BackedUp, Existing, Files, Job, JobError, LogJob, Retention,
     Rules,
@@ -175,9 +176,9 @@ impl Session {
         match known.id {
             MASTER if kind == BackupKind::Log => Err(Message::of(table::LOG_OF_MASTER, []).into()),
             2 => Err(Message::of(table::TEMPDB_REFUSED, []).into()),
-            MSDB => Ok(known),
-            MASTER => {
-                self.databases.make_master()?;
+            // By that file `instance export` knows that the key of both is needed elsewhere.
+            MASTER | MSDB => {
+                History::master_file()?;
                 Ok(known)
             }
             _ if known.is_system() => {

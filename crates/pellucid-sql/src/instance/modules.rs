@@ -1,5 +1,6 @@
 //! Procedures, views and functions of scripts: what is kept of them in `msdb`, which is sealed.
 
+use pellucid_backup::history::History;
 use rusqlite::{Connection, OptionalExtension, Row};
 
 use super::{Instance, Known};
@@ -140,6 +141,8 @@ impl Instance {
                    ON CONFLICT(database_id, name) DO UPDATE SET definition = excluded.definition, \
                    modify_date = excluded.modify_date, ansi_nulls = excluded.ansi_nulls, \
                    quoted_identifier = excluded.quoted_identifier, kind = excluded.kind";
+        // By that file `instance export` knows that somebody has made something here.
+        History::master_file()?;
         let values = (known.id, name, definition, ansi_nulls, quoted_identifier, kind.letter());
         self.msdb.execute(sql, values)?;
         Ok(())

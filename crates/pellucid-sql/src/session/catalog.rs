@@ -333,10 +333,7 @@ impl Databases {
     }
 
     /// The same, made if it is not there.
-    ///
-    /// # Errors
-    /// As [`Self::attach_master`].
-    pub fn make_master(&self) -> Result<String> {
+    fn make_master(&self) -> Result<String> {
         if !self.has_master.get() {
             let path = pellucid_backup::history::History::master_file()?;
             self.connection.execute("ATTACH ?1 AS master", [own_uri(&path)])?;

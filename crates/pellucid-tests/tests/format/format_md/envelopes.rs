@@ -470,6 +470,7 @@ fn bundles() {
     keyring.ensure_default_certificate().unwrap();
     keyring.remember_database(&FILE_ID, &DatabaseMemory::default()).unwrap();
     keyring.ensure_history_key().unwrap();
+    std::fs::write(keyring.home().join("master.db"), "").unwrap();
     let path = home.path().join("bundle");
     let password = Passphrase::new(b"a Pa55word");
     keyring.export_instance(&path, &Wrapping::Passphrase(&password, CHEAP)).unwrap();

@@ -197,6 +197,8 @@ fn add(session: &mut Session, call: &Call<'_>) -> Done<Outputs> {
     settings.event_log.get_or_insert(2);
     settings.description.get_or_insert_with(|| "No description available.".to_owned());
     let id = new_guid()?;
+    // By that file `instance export` knows that somebody has made something here.
+    pellucid_backup::history::History::master_file().map_err(Message::from)?;
     session.change_msdb(|msdb| {
         if store::job_named(msdb, &name)?.is_some() {
             return Err(exists_already("@job_name", &name).into());
