@@ -19,7 +19,7 @@ install -D -m 644 packaging/prometheus/pellucid.rules.yml "$doc/examples/pelluci
 for plugin in packaging/plugins/pellucid-plugin-*; do
   install -D -m 755 "$plugin" "$doc/examples/plugins/${plugin##*/}"
 done
-for unit in packaging/pellucid-{policy,backup@}.{service,timer} packaging/pellucid-{archive,standby}@.service packaging/pellucid-broker.service; do
+for unit in packaging/pellucid-{policy,backup@}.{service,timer} packaging/pellucid-{agent,archive,standby}@.service packaging/pellucid-broker.service; do
   install -D -m 644 "$unit" "$tree/lib/systemd/system/${unit##*/}"
 done
 # Whatever may be read of the sources here, or of what is new: all of it is for everybody.

@@ -51,3 +51,31 @@ pub fn load(connection: &rusqlite::Connection, extension: &Path) -> rusqlite::Re
     // SAFETY: the caller names the library, whose code the process trusts as its own.
     unsafe { connection.load_extension(extension, None::<&str>) }
 }
+
+/// Makes a function known that asks the connection it is called on, within the statement that calls it.
+///
+/// It may read; SQLite runs statements within statements of one connection. It must neither close the connection nor reset the
+/// statement that calls it (<https://sqlite.org/c3ref/create_function.html>), for which a borrowed connection has no means.
+///
+/// # Errors
+/// SQLite's, if it has no memory for it.
+pub fn create_nested_function<F, T>(
+    connection: &rusqlite::Connection,
+    name: &str,
+    function: F,
+) -> rusqlite::Result<()>
+where
+    F: Fn(&rusqlite::functions::Context<'_>, &rusqlite::Connection) -> rusqlite::Result<T>
+        + Send
+        + 'static,
+    T: rusqlite::functions::SqlFnOutput,
+{
+    use rusqlite::functions::FunctionFlags;
+    let function = std::panic::AssertUnwindSafe(function);
+    connection.create_scalar_function(name, -1, FunctionFlags::SQLITE_UTF8, move |context| {
+        // SAFETY: the handle is that of the connection whose statement is at work, on this thread and until this call ends;
+        // what is borrowed here does not outlive it, and does not close it.
+        let nested = unsafe { context.get_connection()? };
+        function(context, &nested)
+    })
+}

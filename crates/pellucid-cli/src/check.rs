@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use clap::Args;
 use pellucid::shown::Shown;
 use pellucid_backup::archive::{look_at, media_of};
+use pellucid_backup::history::History;
 use pellucid_backup::job::{compare, Compared, Comparing, Point};
 use pellucid_engine::audit::{audit_with, Audit, Doing, Options};
 use pellucid_engine::checked::{self, Begun};
@@ -116,6 +117,8 @@ fn check(
 ) -> Result<(Audit, Option<Compared>), Failure> {
     let kind = inspect(database)?.kind;
     refuse_unexpected(database, &kind)?;
+    // The instance's own files are under a key of the keyring. One that has none has nothing of them either.
+    let _ = History::offer_key_of(database);
     authenticable(database, &kind)?;
     let begun = Begun::now(database);
     let started = Instant::now();

@@ -1,5 +1,7 @@
 //! `doctor`: looks at this machine, its keys and the databases they know, and says what to do.
 
+mod own_files;
+
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -288,6 +290,7 @@ fn keyring(home: &Path, findings: &mut Vec<Finding>) {
         findings.extend(behind(found, &known));
     }
     findings.extend(stopped_backups());
+    findings.extend(own_files::findings(home));
     missing(home, findings);
     let beside = key_place::under_certificates(&databases, &known);
     if let Some(advice) = key_place::advice(home, beside) {

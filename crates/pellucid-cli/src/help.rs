@@ -24,7 +24,7 @@ const GROUPS: [(&str, &[&str]); 5] = [
     ),
     ("Keys", &["init", "cert", "key", "plugin", "broker", "protector", "instance"]),
     ("Watching over it", &["doctor", "policy", "events"]),
-    ("Statements, and other ways in", &["sql", "extension", "demo", "lab", "help"]),
+    ("Statements, and other ways in", &["sql", "agent", "extension", "demo", "lab", "help"]),
 ];
 
 /// Options under a heading of their own, in every command that has them.

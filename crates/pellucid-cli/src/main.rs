@@ -5,6 +5,7 @@
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 
 mod accept;
+mod agent;
 mod archive;
 mod archived;
 mod backup;
@@ -172,6 +173,8 @@ enum Command {
     Policy(policy::PolicyArgs),
     /// Run SQL Server's statements, as sqlcmd does, or at a prompt
     Sql(Box<sql::SqlArgs>),
+    /// Run the jobs of `msdb` that are due, under their owner's account
+    Agent(agent::AgentArgs),
     /// Examine machine, keys and databases, and say what to do
     Doctor(doctor::DoctorArgs),
     /// Show the event log: who did what to which key and database
@@ -292,7 +295,8 @@ fn main() -> ExitCode {
         Command::Scan(args) => scan::run(args, &output),
         Command::Accept(args) => accept::run(args, &output),
         Command::Policy(args) => policy::run(args, &output),
-        Command::Sql(args) => sql::run(args, &output),
+        Command::Sql(args) => sql::large_stack::run(args, &output),
+        Command::Agent(args) => agent::run(args, &output),
         Command::Doctor(args) => doctor::run(args, &output),
         Command::Events(args) => events::run(args, &output),
         Command::Run(args) => run::run(args),

@@ -3,12 +3,13 @@
 //! Nothing goes out with a control character but line ends, tabulators and the few styles of this file: names are other
 //! people's. Where a line end in a name would forge a line, `pellucid::shown` shows the name.
 
-use std::cell::{Cell, RefCell};
+use std::cell::Cell;
 use std::fmt::Display;
 use std::io::{self, ErrorKind, IsTerminal, Write};
 use std::ops::Deref;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
@@ -50,7 +51,7 @@ pub struct Output {
     /// Standard output is taken by something else.
     taken: bool,
     /// Why the first line that could not be written was not.
-    unwritten: RefCell<Option<io::Error>>,
+    unwritten: Mutex<Option<io::Error>>,
 }
 
 impl Output {
@@ -70,7 +71,7 @@ impl Output {
             colour: on(io::stdout().is_terminal()) && !json,
             colour_of_errors: on(io::stderr().is_terminal()),
             taken: false,
-            unwritten: RefCell::default(),
+            unwritten: Mutex::default(),
         }
     }
 
@@ -112,8 +113,12 @@ impl Output {
         let line = line.to_string();
         let line = if self.colour { styled_lines(&line).into() } else { printable_lines(&line) };
         if let Err(error) = writeln!(standard_output(), "{line}") {
-            self.unwritten.borrow_mut().get_or_insert(error);
+            self.first_unwritten().get_or_insert(error);
         }
+    }
+
+    fn first_unwritten(&self) -> MutexGuard<'_, Option<io::Error>> {
+        self.unwritten.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Whether all that was printed reached standard output.
@@ -123,7 +128,7 @@ impl Output {
     /// that read the lines has left (`| head`).
     pub fn written(&self) -> Result<(), Failure> {
         let flushed = io::stdout().flush().err();
-        match self.unwritten.take().or(flushed) {
+        match self.first_unwritten().take().or(flushed) {
             Some(error) => Err(unwritten(&error)),
             None => Ok(()),
         }

@@ -7,11 +7,13 @@ mod clock;
 mod code_page;
 mod commands;
 mod drives;
+mod features;
 mod files;
 mod form;
 mod idle;
 mod interrupt;
 mod json;
+pub mod large_stack;
 mod prompt;
 mod runner;
 mod screen;
@@ -19,6 +21,7 @@ mod secret;
 mod server;
 mod settings;
 mod sheet;
+pub mod step;
 mod value;
 
 use std::cell::RefCell;
@@ -48,6 +51,9 @@ use sheet::Sheet;
 
 /// Executes what is given, or asks for it.
 pub fn run(args: &SqlArgs, output: &Output) -> Result<ExitCode, Failure> {
+    if let Some(form) = args.features {
+        return features::write(form, output);
+    }
     for text in args.query.iter().chain(&args.initial) {
         refuse_secret(text)?;
     }
@@ -145,8 +151,17 @@ fn secret_variable() -> Failure {
 }
 
 fn drives(args: &SqlArgs) -> Result<Vec<(char, PathBuf)>, Failure> {
+    all_drives(&args.drive)
+}
+
+/// Folders for drives that the environment names.
+fn environment_drives() -> Result<Vec<(char, PathBuf)>, Failure> {
+    all_drives(&[])
+}
+
+fn all_drives(given: &[drives::Drive]) -> Result<Vec<(char, PathBuf)>, Failure> {
     let environment = std::env::var(drives::VARIABLE).ok();
-    drives::all(&args.drive, environment.as_deref()).map_err(|error| {
+    drives::all(given, environment.as_deref()).map_err(|error| {
         let failure = Failure::new(
             Id::Drives,
             format!("{}: {error}", drives::VARIABLE),
@@ -241,6 +256,7 @@ fn open(args: &SqlArgs, output: &Output, disk: &Disk, is_prompt: bool) -> Result
         quoted_identifier: args.quoted_identifiers,
         workstation: args.workstation.clone(),
         load: args.load.clone(),
+        stack_bytes: Some(large_stack::STATEMENT_BYTES),
     };
     let reopen = move |screen: &Rc<RefCell<Screen>>, interrupts: &Interrupts| {
         session(options.clone(), screen, interrupts)

@@ -43,6 +43,8 @@ pub(super) enum EntryKind {
     Certificate = 3,
     /// What is remembered of a database, as its sealed file has it.
     Database = 4,
+    /// The key of the history and of `master`, 32 bytes: backups of these are under it unless a certificate is named.
+    History = 6,
 }
 
 /// The kind in a bundle of a certificate with a companion key, which an older version would lose.
@@ -219,6 +221,7 @@ fn parse(content: &[u8]) -> Result<Vec<Entry>> {
             2 => EntryKind::Password,
             3 | &KIND_HYBRID => EntryKind::Certificate,
             4 => EntryKind::Database,
+            6 => EntryKind::History,
             other => {
                 let told = format!("entries of kind {other} are not known to this version");
                 return Err(Error::unsupported(BUNDLE, told));
@@ -252,7 +255,7 @@ pub(super) fn fits(kind: EntryKind, name: &str, content: &[u8]) -> bool {
         return false;
     }
     match kind {
-        EntryKind::MasterKey => name.is_empty() && content.len() == 32,
+        EntryKind::MasterKey | EntryKind::History => name.is_empty() && content.len() == 32,
         // The last number is none: another password is to have a place behind it.
         EntryKind::Password => {
             let number = name.parse().unwrap_or(u32::MAX);

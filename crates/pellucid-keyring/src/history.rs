@@ -4,6 +4,8 @@
 
 use std::path::Path;
 
+use zeroize::Zeroizing;
+
 use super::sealed_file::{Kind, SealedFile};
 use super::Keyring;
 use pellucid::error::{Error, Result, Subject};
@@ -14,6 +16,13 @@ const NAME: &str = "history";
 
 pub(super) fn file(home: &Path) -> SealedFile {
     SealedFile::new(home.join("keyring").join(NAME), Kind::History, NAME)
+}
+
+/// The bytes of the key, for a bundle; none if no history was ever begun.
+pub(super) fn key_bytes(keyring: &Keyring) -> Result<Option<Zeroizing<Vec<u8>>>> {
+    // What is no key opens nothing elsewhere either.
+    keyring.history_key()?;
+    keyring.read(&file(keyring.home()))
 }
 
 impl Keyring {

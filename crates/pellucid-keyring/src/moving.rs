@@ -16,7 +16,7 @@ use super::master::{self, as_key, Change};
 use super::sealed_file::{
     check_new, check_value, may_replace, write_new, write_new_inside, Kind, SealedFile,
 };
-use super::{instance, password_file, service_key, Action, Event, Found, Keyring, Stored};
+use super::{history, instance, password_file, service_key, Action, Event, Found, Keyring, Stored};
 use pellucid::error::{Error, Result, Subject};
 use pellucid::message;
 use pellucid::protector::{KeySource, Wrapping};
@@ -75,8 +75,8 @@ impl Fate {
 
 impl Keyring {
     /// Writes what opens databases, but for the service master key, into a new file: the database master key with its
-    /// passwords, the certificates with their private keys, and what is known of databases. Settings and the key of the
-    /// history stay: what is on media says the history again.
+    /// passwords, the certificates with their private keys, the key of the history, which opens backups of `msdb` and `master`,
+    /// and what is known of databases. Settings stay.
     ///
     /// The private keys count as backed up by it, unless what opens it may be in it alone: the private key of the
     /// certificate it is sealed for never does, and no other does as long as that one has no backup elsewhere.
@@ -125,6 +125,9 @@ impl Keyring {
             let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
             let (kind, content) = (EntryKind::Database, Zeroizing::new(memory?.encode()));
             entries.push(Entry { kind, name, content });
+        }
+        if let Some(key) = history::key_bytes(&now)? {
+            entries.push(Entry { kind: EntryKind::History, name: String::new(), content: key });
         }
         // A bundle has contents and no flags: what a newer version says by them would be lost with it.
         for file in master::children(&now.home)? {
@@ -175,6 +178,7 @@ fn carried(entry: &Entry, fate: Fate) -> Result<Carried> {
             thumbprint = Some(*certificate(entry)?.public().thumbprint());
             ("certificate", entry.name.clone())
         }
+        EntryKind::History => ("key of the history", String::new()),
         EntryKind::Database => ("database", memory(entry)?.path.shown().to_string()),
     };
     Ok(Carried { what, name, thumbprint, fate })
@@ -229,6 +233,14 @@ impl Bundle {
                 Ok(if same { Fate::Same } else { Fate::Kept })
             }
             (EntryKind::Password, Some(keyring)) => fate_of_password(entry, keyring),
+            (EntryKind::History, Some(keyring)) => Ok(match history::key_bytes(keyring)? {
+                // Whoever has made the bundle knows the key: an instance that has keys takes it from nobody it cannot know.
+                None if self.proves_origin() => Fate::New,
+                None => Fate::Kept,
+                Some(own) if own[..] == entry.content[..] => Fate::Same,
+                // Its own history is under it.
+                Some(_) => Fate::Kept,
+            }),
             (EntryKind::Database, Some(keyring)) => {
                 let known = keyring.recall(&entry.name)?;
                 let same = known.as_ref() == Some(&together(known.clone(), memory(entry)?));
@@ -417,6 +429,9 @@ impl Keyring {
             }
             EntryKind::Certificate => {
                 self.certificate_file(name).replace(&self.master_key, &entry.content)
+            }
+            EntryKind::History => {
+                history::file(&self.home).create(&self.master_key, &entry.content).map(drop)
             }
             EntryKind::Database => {
                 let path = self.home.join("keyring/databases").join(name);

@@ -2,11 +2,13 @@
 
 mod backup;
 mod certificate;
+mod checks;
 mod control;
 mod cursor;
 mod database;
 mod device;
 mod encryption;
+mod function;
 mod insert_execute;
 mod inspect;
 mod into;
@@ -16,17 +18,21 @@ mod master_key;
 mod media_option;
 mod module;
 mod object;
+mod output;
+mod pending;
 mod procedure;
 mod provider;
 mod query;
 mod request;
 mod restore;
 mod restore_log;
+mod restore_system;
 mod set;
 mod statistics;
 mod steps;
 mod trace;
 mod transaction;
+mod view;
 mod worker;
 
 use std::sync::Arc;
@@ -38,9 +44,12 @@ use crate::message::{table, Message};
 use crate::session::{Frame, Session};
 
 pub(crate) use backup::recovery_model;
+pub(crate) use database::is_refused_access;
 pub(crate) use insert_execute::Kept;
+pub(crate) use maintenance::DBCC_COMMANDS;
 pub(crate) use module::Ready;
-pub(crate) use procedure::{access, log_path, size_kb};
+pub(crate) use procedure::{access, job_procedures, log_path, size_kb, PROCEDURES};
+pub(crate) use set::state_of_switch;
 pub(crate) use worker::state_of_process;
 
 /// Where execution goes on.
@@ -141,9 +150,10 @@ impl Raised {
     /// Whether SQL Server rolls back for it: a value does not convert.
     fn aborts_transaction(&self) -> bool {
         const ABORTING: [u32; 3] = [241, 242, 245];
-        self.messages
-            .iter()
-            .any(|message| message.severity >= 20 || ABORTING.contains(&message.number))
+        let is_kept_wrongly = |message: &Message| message.is_of_insert_execute();
+        self.messages.iter().any(|message| {
+            message.severity >= 20 || ABORTING.contains(&message.number) || is_kept_wrongly(message)
+        })
     }
 
     /// Whether the batch ends with it, as SQL Server's does: it never got as far as this statement, a name in it is
@@ -268,6 +278,11 @@ impl Session {
         if self.cancel.is_asked() {
             return Err(Raised::cancelled());
         }
+        if self.stack.is_spent() {
+            // As 217: what the batches around would go on with is half done.
+            let raised = Raised::from(Message::of(table::STACK_SPENT, []));
+            return Err(Raised { is_thrown: true, ..raised });
+        }
         let is_control = matches!(statement.kind, StatementKind::Control(_));
         let is_set = matches!(statement.kind, StatementKind::Session(_));
         if self.settings.no_execution && !is_set {
@@ -276,11 +291,13 @@ impl Session {
         self.frame().line = statement.line;
         self.frame().span = statement.span.clone();
         self.shared.begin_statement();
-        let watch = statistics::Watch::start();
-        let done = self.perform(statement);
+        self.databases.begin_statement();
+        let watch = self.settings.statistics_time.then(statistics::Watch::start);
+        let done = self.perform(statement).and_then(|flow| self.fits_kept().map(|()| flow));
         self.frame().line = statement.line;
         if self.settings.statistics_time && !is_control {
-            self.inform(watch.message());
+            // The statement that switches it on has taken no time that anybody asked for.
+            self.inform(watch.unwrap_or_else(statistics::Watch::start).message());
         }
         let mut raised = match done {
             Ok(flow) => {
@@ -315,6 +332,7 @@ impl Session {
         if aborts {
             if self.transactions > 0 {
                 self.rollback_all();
+                self.drop_cursors_of_batch();
             }
             return Err(Raised { is_told: true, is_thrown: true, ..raised });
         }

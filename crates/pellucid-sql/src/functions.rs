@@ -31,11 +31,12 @@ use crate::values::convert::Value;
 use crate::values::moment::Moment;
 use crate::values::types::SqlType;
 
-pub(crate) use builtin::{builtin, Builtin, Parameter, ResultType};
+pub(crate) use builtin::{builtin, Builtin, Parameter, ResultType, AGENT_DATETIME, BUILTINS};
 pub(crate) use date_part::DatePart;
+pub(crate) use hash::new_guid;
 pub(crate) use math::widened;
 pub(crate) use message_text::formatted;
-pub(crate) use server::server_function;
+pub(crate) use server::{server_function, FUNCTIONS as SERVER_FUNCTIONS};
 pub(crate) use text_search::{NATIONAL, SENSITIVE};
 
 /// What only the server knows: its clock, names and state. A session implements it.
@@ -44,6 +45,17 @@ pub trait Server: Send + Sync {
     fn now(&self) -> Moment;
     /// The time in UTC.
     fn utc_now(&self) -> Moment;
+    /// Whether a path is a file's, whether it is a folder's, and whether its folder is there.
+    fn look(&self, _path: &str) -> [bool; 3] {
+        [false; 3]
+    }
+    /// What the script's function of that number gives.
+    ///
+    /// # Errors
+    /// What its statements say.
+    fn run(&self, _: &Connection, number: usize, _: Vec<Value>) -> Result<Value> {
+        Err(unexpected(number))
+    }
     /// What the function `name` gives: `DB_NAME`, `@@ROWCOUNT`, `CURRENT_USER`, `ERROR_NUMBER`, in capitals. Numbers
     /// may be INTEGER or TEXT; NULL is what SQL Server gives for what there is not.
     ///

@@ -4,7 +4,9 @@
 //! ([`pellucid_backup::history`]), in tables of its own.
 
 pub(crate) mod files;
+pub(crate) mod folders;
 mod modules;
+mod options;
 pub(crate) mod paths;
 pub(crate) mod registry;
 mod settings;
@@ -13,17 +15,19 @@ use std::path::{Path, PathBuf};
 
 use pellucid_backup::history::{History, FILE, MASTER_FILE};
 use pellucid_keyring::Keyring;
-use rusqlite::{Connection, OpenFlags};
+use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior};
 
 use crate::message::Result;
 
 pub(crate) use files::{DatabaseFile, FileKind};
-pub(crate) use modules::Module;
+pub(crate) use modules::{Module, ModuleKind};
+pub(crate) use options::{Setting, SETTINGS};
 pub(crate) use registry::{Known, PendingKey, State, MASTER, MSDB, TEMPDB};
-pub(crate) use settings::{Setting, SETTINGS};
 
 /// The name of the tables that hold what is known of databases, before all of them.
 const SCHEMA: &str = include_str!("instance/schema.sql");
+/// The tables of jobs.
+const JOBS: &str = include_str!("instance/jobs.sql");
 /// What a keyring says that only a password opens.
 const MASTER_KEY_MISSING: u32 = 15581;
 /// How long to wait for another session that changes the same.
@@ -84,6 +88,21 @@ impl Instance {
         Ok(())
     }
 
+    /// Closes `msdb`, for whoever puts another file in its place; [`Self::open_msdb_if_closed`] opens that.
+    ///
+    /// # Errors
+    /// SQLite's.
+    pub fn close_msdb(&mut self) -> Result<()> {
+        self.msdb = empty_msdb()?;
+        self.is_closed = true;
+        Ok(())
+    }
+
+    /// Whether only a password opens the database master key, so that `msdb` is not at hand.
+    pub fn is_closed(&self) -> bool {
+        self.is_closed
+    }
+
     /// The keyring.
     ///
     /// # Errors
@@ -122,11 +141,29 @@ fn open_msdb(home: &Path) -> Result<Connection> {
     )?;
     msdb.busy_timeout(WAIT)?;
     // Whoever may only read the instance finds them made.
-    let last = "SELECT count(*) FROM sqlite_schema WHERE name IN ('pellucid_module', 'pellucid_request_text')";
-    if msdb.query_row(last, [], |row| row.get::<_, i64>(0))? < 2 {
-        msdb.execute_batch(&format!("BEGIN IMMEDIATE; {SCHEMA}; COMMIT"))?;
+    let last = "SELECT count(*) FROM sqlite_schema WHERE name IN ('pellucid_module', 'pellucid_request_text', \
+                'pellucid_agent_session')";
+    let has_all = msdb.query_row(last, [], |row| row.get::<_, i64>(0))? == 3;
+    if !has_all || !modules::tells_kinds(&msdb)? {
+        match make_tables(&msdb) {
+            // Procedures of before are there all the same.
+            Err(error) if has_all && is_read_only(&error) => {}
+            made => made?,
+        }
     }
     Ok(msdb)
+}
+
+fn make_tables(msdb: &Connection) -> rusqlite::Result<()> {
+    let made = Transaction::new_unchecked(msdb, TransactionBehavior::Immediate)?;
+    made.execute_batch(SCHEMA)?;
+    made.execute_batch(JOBS)?;
+    modules::tell_kinds(&made)?;
+    made.commit()
+}
+
+fn is_read_only(error: &rusqlite::Error) -> bool {
+    error.sqlite_error_code() == Some(rusqlite::ErrorCode::ReadOnly)
 }
 
 fn empty_msdb() -> Result<Connection> {
@@ -134,6 +171,7 @@ fn empty_msdb() -> Result<Connection> {
     msdb.execute_batch("PRAGMA temp_store = MEMORY")?;
     msdb.execute_batch(pellucid_backup::history::SCHEMA)?;
     msdb.execute_batch(SCHEMA)?;
+    msdb.execute_batch(JOBS)?;
     Ok(msdb)
 }
 

@@ -7,10 +7,15 @@
 #![cfg_attr(not(test), deny(clippy::panic, clippy::unreachable))]
 
 mod execute;
+pub mod features;
 pub mod functions;
 mod instance;
+mod jobs;
+mod known;
 pub mod message;
 pub mod session;
 pub mod translate;
 pub mod values;
 mod views;
+
+pub use jobs::agent;

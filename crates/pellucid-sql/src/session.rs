@@ -22,10 +22,13 @@ mod cancel;
 mod catalog;
 mod cursor;
 mod frame;
+mod modules;
 mod objects;
+mod programs;
 mod properties;
 mod recovery;
 mod server;
+mod stack;
 mod types;
 
 use std::collections::HashMap;
@@ -69,6 +72,9 @@ pub struct Options {
     pub workstation: Option<String>,
     /// SQLite extensions with the collations and functions that the schemas of databases need.
     pub load: Vec<PathBuf>,
+    /// Bytes of the executing thread's stack that statements may use; a batch that needs more ends with 8631. Without it 1 MiB,
+    /// which the stack of any thread has twice.
+    pub stack_bytes: Option<usize>,
 }
 
 /// Whoever takes what statements give.
@@ -134,6 +140,8 @@ pub struct Session {
     pub(crate) frames: Vec<Frame>,
     /// Cursors that are GLOBAL, by name in lower case.
     pub(crate) cursors: HashMap<String, CursorHandle>,
+    /// The number of the batch that is executed.
+    pub(crate) batch: u64,
     /// Procedures that were read.
     pub(crate) modules: Vec<Rc<Ready>>,
     /// What RETURN of the procedure at hand has said.
@@ -142,6 +150,7 @@ pub struct Session {
     pub(crate) label: Option<String>,
     pub(crate) settings: Settings,
     pub(crate) cancel: Cancel,
+    pub(crate) stack: stack::Stack,
     pub(crate) program: Option<PathBuf>,
     /// Extensions for every connection to a database.
     pub(crate) load: Vec<PathBuf>,
@@ -194,6 +203,7 @@ impl Session {
             sink,
             frames: vec![Frame::default()],
             cursors: HashMap::new(),
+            batch: 0,
             modules: Vec::new(),
             returned: None,
             label: None,
@@ -202,6 +212,7 @@ impl Session {
                 ..Settings::default()
             },
             cancel,
+            stack: stack::Stack::new(options.stack_bytes),
             program: options.program,
             load: options.load,
             tries: 0,
@@ -221,6 +232,8 @@ impl Session {
     /// Executes a batch. What goes wrong goes to the sink.
     pub fn execute(&mut self, batch: &str) -> Outcome {
         self.cancel.begin();
+        self.stack.begin();
+        self.batch += 1;
         self.severity = 0;
         self.tries = 0;
         self.kept = None;
@@ -232,6 +245,8 @@ impl Session {
         }
         self.end_of_batch();
         self.databases.forget_table_variables();
+        // What stands in them is of this batch, and may be secret.
+        self.databases.connection.flush_prepared_statement_cache();
         Outcome { severity: self.severity, cancelled: self.cancel.is_asked() }
     }
 

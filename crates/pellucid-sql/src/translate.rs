@@ -10,17 +10,21 @@ mod apply;
 mod assign;
 mod budget;
 mod change;
+mod change_common;
 mod condition;
 mod convert;
 mod expression;
 mod from;
 mod function;
 mod into;
+mod module;
 mod operator;
 mod order;
+mod output;
 mod over;
 mod query;
 mod recursion;
+mod routine;
 mod scope;
 mod select;
 mod special;
@@ -28,16 +32,27 @@ mod table_function;
 mod visit;
 mod xml;
 
-use crate::message::Result;
+use std::collections::HashMap;
+
+use crate::message::{table, Message, Result};
 use crate::values::types::SqlType;
 
+pub(crate) use aggregate::AGGREGATES;
 pub(crate) use assign::binary as operator_of;
 pub use assign::{execute_assignments, Variables};
 pub(crate) use into::without_into;
-use pellucid_tsql::ast::{Condition, Delete, Expression, Insert, ObjectName, Query, Update};
+pub use module::ViewDefinition;
+pub use output::OutputChange;
+pub(crate) use over::RANKINGS;
+use pellucid_tsql::ast::{
+    Condition, Delete, Expression, Insert, ObjectName, OutputClause, Query, Update,
+};
+pub(crate) use routine::Step;
+pub use routine::{FunctionDefinition, Program};
 pub(crate) use scope::object_text;
 use scope::{Typed, View};
-pub(crate) use table_function::is_table_function;
+pub(crate) use special::{CLOCKS, SPECIALS};
+pub(crate) use table_function::{is_table_function, table_functions};
 
 /// What a name stands for in SQLite. A session implements it.
 pub trait Catalog {
@@ -46,6 +61,38 @@ pub trait Catalog {
     /// # Errors
     /// What SQL Server says of the name, such as 911 for its database.
     fn table(&self, name: &ObjectName) -> Result<Option<Table>>;
+
+    /// The view of a script's of this name, asked for where there is no table of it.
+    ///
+    /// # Errors
+    /// As [`Self::table`].
+    fn view(&self, _name: &ObjectName) -> Result<Option<ViewDefinition>> {
+        Ok(None)
+    }
+
+    /// The function of this name that a script has made; `None`: another one, or none.
+    ///
+    /// # Errors
+    /// As [`Self::table`].
+    fn function(&self, _name: &ObjectName) -> Result<Option<FunctionDefinition>> {
+        Ok(None)
+    }
+
+    /// The number of a function's program, by a name that is its own, and whether this statement has not made it yet.
+    fn reserve_program(&self, _key: &str) -> (usize, bool) {
+        (0, true)
+    }
+
+    /// Keeps the program of that number, which is run where the statement calls it.
+    ///
+    /// # Errors
+    /// As [`Self::table`].
+    fn keep_program(&self, _number: usize, _program: Program) -> Result<()> {
+        Ok(())
+    }
+
+    /// A view could not be used because of what was found within it.
+    fn view_failed(&self, _name: &ObjectName, _found: &Message) {}
 
     /// The table variable of this name, without the `@`; `None`: message 1087.
     fn table_variable(&self, _name: &str) -> Option<Table> {
@@ -83,6 +130,12 @@ pub struct TableColumn {
     pub identity: bool,
     /// Whether it may be NULL, as far as the table says.
     pub nullable: bool,
+    /// Whether it is one of a common table expression, and none of the table below.
+    pub derived: bool,
+    /// Whether its text tells `a` from `A`.
+    pub sensitive: bool,
+    /// Whether it is what SQLite knows the rows by.
+    pub is_row: bool,
 }
 
 impl TableColumn {
@@ -97,6 +150,9 @@ impl TableColumn {
             writable: true,
             identity: false,
             nullable: true,
+            derived: false,
+            sensitive: false,
+            is_row: false,
         }
     }
 }
@@ -217,6 +273,12 @@ impl<'c> Translator<'c> {
             aliases: 0,
             recursion_most: 100,
             split: None,
+            views: Vec::new(),
+            arguments: None,
+            functions: Vec::new(),
+            views_named: 0,
+            depth: 0,
+            in_output: false,
             budget: budget::Budget::default(),
         }
     }
@@ -275,6 +337,7 @@ impl<'c> Translator<'c> {
     /// # Errors
     /// As [`Self::select`].
     pub fn insert(self, insert: &Insert) -> Result<Statement> {
+        refuse_output(&insert.output)?;
         let mut work = self.work();
         let sql = work.insert(insert)?;
         Ok(work.finish(sql, &[]))
@@ -285,6 +348,7 @@ impl<'c> Translator<'c> {
     /// # Errors
     /// As [`Self::select`].
     pub fn update(self, update: &Update) -> Result<Statement> {
+        refuse_output(&update.output)?;
         let mut work = self.work();
         let sql = work.update(update)?;
         Ok(work.finish(sql, &[]))
@@ -295,9 +359,18 @@ impl<'c> Translator<'c> {
     /// # Errors
     /// As [`Self::select`].
     pub fn delete(self, delete: &Delete) -> Result<Statement> {
+        refuse_output(&delete.output)?;
         let mut work = self.work();
         let sql = work.delete(delete)?;
         Ok(work.finish(sql, &[]))
+    }
+}
+
+/// What gives rows is translated by [`Translator::insert_output`] and its like.
+fn refuse_output(output: &[OutputClause]) -> Result<()> {
+    match output.is_empty() {
+        true => Ok(()),
+        false => Err(Message::unsupported("OUTPUT clause here")),
     }
 }
 
@@ -313,6 +386,18 @@ struct Work<'c> {
     recursion_most: u64,
     /// While the steps of assignments are made.
     split: Option<assign::Split>,
+    /// The views around what is translated, the innermost last.
+    views: Vec<module::Within>,
+    /// The functions whose programs are being made, the innermost last.
+    functions: Vec<FunctionDefinition>,
+    /// What the parameters of the function around stand for, if it gives a table.
+    arguments: Option<HashMap<String, Typed>>,
+    /// Views translated so far.
+    views_named: usize,
+    /// How many queries, conditions and expressions are around what is translated.
+    depth: u32,
+    /// Within an OUTPUT clause, which has no queries.
+    in_output: bool,
     budget: budget::Budget,
 }
 
@@ -330,6 +415,17 @@ impl Work<'_> {
             self.parameters.push(parameter);
             self.parameters.len() - 1
         }) + 1
+    }
+
+    fn finish_value(self, sql: String, column: ResultColumn) -> Statement {
+        Statement { sql, parameters: self.parameters, columns: vec![column] }
+    }
+
+    fn selection(self, query: &Query) -> Result<Selection> {
+        match assign::assigns(query) {
+            true => self.assignments(query).map(Selection::Assign),
+            false => Err(Message::of(table::FUNCTION_RETURNS_DATA, [])),
+        }
     }
 
     fn finish(self, sql: String, columns: &[scope::Column]) -> Statement {
@@ -372,4 +468,13 @@ fn balanced(operands: &[String], operator: &str) -> String {
 /// A constant of SQLite's that has a type.
 fn typed(sql: impl Into<String>, data_type: SqlType) -> Typed {
     Typed { sql: sql.into(), data_type, sensitive: false, constant: None }
+}
+
+/// The names of the functions that are translated without the session.
+#[cfg(test)]
+pub(crate) fn function_names() -> Vec<&'static str> {
+    let builtins = crate::functions::BUILTINS.iter().map(|builtin| builtin.name);
+    let specials = SPECIALS.iter().chain(&RANKINGS).map(|(name, _, _)| *name);
+    let clocks = CLOCKS.iter().map(|(name, _, _)| *name);
+    builtins.chain(specials).chain(clocks).chain(AGGREGATES).collect()
 }

@@ -6,11 +6,17 @@ mod absent;
 mod backup;
 mod catalog;
 mod database;
+mod jobs;
 mod key;
+mod machine;
+mod principal;
 mod provider;
 mod recovery;
 mod request;
+mod sequence;
 mod session;
+mod shipped;
+mod space;
 mod system;
 
 pub(crate) use key::{certificate_facts, key_ids};
@@ -37,12 +43,28 @@ pub(crate) struct View {
     pub is_compatibility: bool,
 }
 
+impl View {
+    /// Whether it is one of what there never is here.
+    pub fn is_always_empty(&self) -> bool {
+        std::ptr::fn_addr_eq(self.rows, absent::none as fn(&Databases) -> Result<Vec<Row>>)
+    }
+}
+
 const fn sys(
     name: &'static str,
     columns: &'static [Column],
     rows: fn(&Databases) -> Result<Vec<Row>>,
 ) -> View {
     View { schema: "sys", name, columns, rows, is_compatibility: false }
+}
+
+/// A view of SQL Server 2000, which is found without its schema, too.
+const fn old(
+    name: &'static str,
+    columns: &'static [Column],
+    rows: fn(&Databases) -> Result<Vec<Row>>,
+) -> View {
+    View { is_compatibility: true, ..sys(name, columns, rows) }
 }
 
 const fn msdb(
@@ -61,12 +83,9 @@ const fn information(
     View { schema: "information_schema", name, columns, rows, is_compatibility: false }
 }
 
-static VIEWS: [View; 64] = [
+static VIEWS: &[View] = &[
     sys("databases", &database::DATABASES, database::databases),
-    View {
-        is_compatibility: true,
-        ..sys("sysdatabases", &database::SYSDATABASES, database::sysdatabases)
-    },
+    old("sysdatabases", &database::SYSDATABASES, database::sysdatabases),
     sys("master_files", &database::FILES, database::master_files),
     sys("database_files", &database::FILES, database::database_files),
     sys("certificates", &key::CERTIFICATES, key::certificates),
@@ -79,6 +98,25 @@ static VIEWS: [View; 64] = [
     sys("dm_database_encryption_keys", &key::ENCRYPTION_KEYS, key::encryption_keys),
     sys("database_recovery_status", &recovery::STATUS, recovery::status),
     sys("dm_db_log_stats", &recovery::LOG_STATS, recovery::log_stats),
+    sys("server_principals", &principal::SERVER, principal::server),
+    sys("database_principals", &principal::DATABASE, principal::database),
+    sys("server_role_members", &principal::SERVER_MEMBERS, principal::server_members),
+    sys("database_role_members", &principal::DATABASE_MEMBERS, principal::database_members),
+    sys("server_permissions", &principal::PERMISSIONS, absent::none),
+    sys("database_permissions", &principal::PERMISSIONS, absent::none),
+    sys("sql_logins", &principal::SQL_LOGINS, principal::sql_logins),
+    old("syslogins", &principal::SYSLOGINS, principal::syslogins),
+    old("sysusers", &principal::SYSUSERS, principal::sysusers),
+    old("sysmembers", &principal::SYSMEMBERS, principal::sysmembers),
+    sys("servers", &machine::SERVERS, machine::servers),
+    old("sysservers", &machine::SYSSERVERS, machine::sysservers),
+    sys("dm_server_services", &machine::SERVICES, machine::services),
+    old("sysaltfiles", &machine::SYSALTFILES, machine::sysaltfiles),
+    old("sysfiles", &machine::SYSALTFILES, machine::sysfiles),
+    sys("dm_db_log_space_usage", &machine::LOG_SPACE, machine::log_space),
+    sys("dm_db_persisted_sku_features", &absent::SKU_FEATURES, absent::none),
+    sys("dm_server_audit_status", &absent::AUDITS, absent::none),
+    sys("change_tracking_databases", &absent::TRACKED, absent::none),
     sys("dm_exec_requests", &request::REQUESTS, request::requests),
     sys("dm_exec_sessions", &session::SESSIONS, session::sessions),
     sys("dm_exec_connections", &session::CONNECTIONS, session::connections),
@@ -86,6 +124,11 @@ static VIEWS: [View; 64] = [
     sys("dm_os_volume_stats", &system::VOLUMES, system::volumes),
     sys("dm_os_performance_counters", &system::COUNTERS, system::counters),
     sys("dm_os_sys_info", &system::SYSTEM, system::system),
+    sys("dm_os_host_info", &system::HOST, system::host),
+    sys("dm_os_file_exists", &system::FILE_EXISTS, system::file_exists),
+    sys("filegroups", &space::FILEGROUPS, space::filegroups),
+    sys("data_spaces", space::FILEGROUPS.split_at(6).0, space::data_spaces),
+    sys("dm_db_file_space_usage", &space::USAGE, space::usage),
     sys("database_mirroring", &absent::MIRRORING, absent::mirroring),
     sys("availability_groups", &absent::GROUPS, absent::none),
     sys("availability_groups_cluster", absent::GROUPS.split_at(10).0, absent::none),
@@ -102,21 +145,29 @@ static VIEWS: [View; 64] = [
     sys("dm_hadr_availability_replica_cluster_nodes", &absent::REPLICA_CLUSTER_NODES, absent::none),
     sys("dm_hadr_database_replica_states", &absent::DATABASE_REPLICA_STATES, absent::none),
     sys("dm_hadr_database_replica_cluster_states", &absent::DATABASE_CLUSTER_STATES, absent::none),
+    sys("dm_hadr_physical_seeding_stats", &absent::SEEDING, absent::none),
     sys("dm_hadr_cluster", &absent::CLUSTER, absent::none),
     sys("dm_hadr_cluster_members", &absent::CLUSTER_MEMBERS, absent::none),
     sys("configurations", &catalog::CONFIGURATIONS, catalog::configurations),
     sys("backup_devices", &catalog::BACKUP_DEVICES, catalog::backup_devices),
     sys("schemas", &catalog::SCHEMAS, catalog::schemas),
     sys("objects", &catalog::OBJECTS, catalog::objects),
-    View { is_compatibility: true, ..sys("sysobjects", &catalog::SYSOBJECTS, catalog::sysobjects) },
-    sys("tables", &catalog::OBJECTS, catalog::tables),
+    old("sysobjects", &catalog::SYSOBJECTS, catalog::sysobjects),
+    sys("tables", &catalog::TABLES, catalog::tables),
     sys("views", &catalog::OBJECTS, catalog::views),
     sys("procedures", &catalog::OBJECTS, catalog::procedures),
     sys("sql_modules", &catalog::MODULES, catalog::modules),
+    sys("all_objects", &catalog::OBJECTS, shipped::all_objects),
+    sys("all_views", &catalog::OBJECTS, shipped::all_views),
+    sys("system_objects", &catalog::OBJECTS, shipped::system_objects),
+    sys("system_views", &catalog::OBJECTS, shipped::system_objects),
+    sys("types", &shipped::TYPES, shipped::types),
     sys("columns", &catalog::COLUMNS, catalog::columns),
     sys("indexes", &catalog::INDEXES, catalog::indexes),
     information("tables", &catalog::INFORMATION_TABLES, catalog::information_tables),
+    information("schemata", &shipped::SCHEMATA, shipped::schemata),
     information("columns", &catalog::INFORMATION_COLUMNS, catalog::information_columns),
+    information("views", &catalog::INFORMATION_VIEWS, catalog::information_views),
     information("routines", &catalog::ROUTINES, catalog::routines),
     msdb("backupset", &backup::SETS, backup::sets),
     msdb("backupmediaset", &backup::MEDIA, backup::media),
@@ -125,15 +176,25 @@ static VIEWS: [View; 64] = [
     msdb("logmarkhistory", &backup::MARKS, backup::marks),
     msdb("restorehistory", &backup::RESTORES, backup::restores),
     msdb("restorefile", &backup::RESTORE_FILES, backup::restore_files),
-    msdb("sysjobs", &absent::JOBS, absent::none),
-    msdb("sysjobhistory", &absent::JOB_HISTORY, absent::none),
-    msdb("sysjobsteps", &absent::JOB_STEPS, absent::none),
-    msdb("sysjobactivity", &absent::JOB_ACTIVITY, absent::none),
-    msdb("sysjobservers", &absent::JOB_SERVERS, absent::none),
-    msdb("sysjobschedules", &absent::JOB_SCHEDULES, absent::none),
-    msdb("sysschedules", &absent::SCHEDULES, absent::none),
-    msdb("sysoperators", &absent::OPERATORS, absent::none),
+    msdb("log_shipping_primary_databases", &absent::SHIPPED_PRIMARIES, absent::none),
+    msdb("log_shipping_secondary_databases", &absent::SHIPPED_SECONDARIES, absent::none),
+    msdb("sysjobs", &jobs::JOBS, jobs::jobs),
+    msdb("sysjobs_view", &jobs::JOBS_VIEW, jobs::jobs_view),
+    msdb("sysjobhistory", &jobs::JOB_HISTORY, jobs::history),
+    msdb("sysjobsteps", &jobs::JOB_STEPS, jobs::steps),
+    msdb("sysjobactivity", &jobs::JOB_ACTIVITY, jobs::activity),
+    msdb("sysjobservers", &jobs::JOB_SERVERS, jobs::servers),
+    msdb("sysjobschedules", &jobs::JOB_SCHEDULES, jobs::job_schedules),
+    msdb("sysschedules", &jobs::SCHEDULES, jobs::schedules),
+    msdb("syscategories", &jobs::CATEGORIES, jobs::categories),
+    msdb("syssessions", &jobs::SESSIONS, jobs::sessions),
+    msdb("sysoperators", &jobs::OPERATORS, jobs::operators),
 ];
+
+/// All of them.
+pub(crate) fn every() -> impl Iterator<Item = &'static View> {
+    VIEWS.iter()
+}
 
 /// The names of the tables of `msdb`.
 pub(crate) fn msdb_tables() -> impl Iterator<Item = &'static str> {
@@ -190,7 +251,7 @@ mod tests {
 
     #[test]
     fn every_view_is_found_by_its_name() {
-        for view in &VIEWS {
+        for view in VIEWS {
             let found = find(view.schema, &view.name.to_uppercase()).unwrap();
             assert!(std::ptr::eq(found, view), "{}.{}", view.schema, view.name);
         }

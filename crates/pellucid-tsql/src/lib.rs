@@ -23,6 +23,7 @@ pub mod ast;
 pub mod batch;
 mod error;
 pub mod keyword;
+pub mod known;
 pub mod lexer;
 mod parser;
 pub mod secret;

@@ -332,6 +332,25 @@ impl<'s> Parser<'s> {
         shortened(&redact(&value)).to_owned()
     }
 
+    /// The words of `list` that are here, the most of them.
+    fn words_of(&self, list: &[&'static str]) -> Option<&'static str> {
+        let mut ahead = self.lexer.clone();
+        let mut words = self.text(self.current).to_uppercase();
+        for _ in 0..2 {
+            match ahead.token() {
+                Ok(token) => {
+                    words.push(' ');
+                    words.push_str(&self.text(token).to_uppercase());
+                }
+                Err(_) => break,
+            }
+        }
+        let is_here = |known: &&str| {
+            words.strip_prefix(*known).is_some_and(|rest| rest.is_empty() || rest.starts_with(' '))
+        };
+        list.iter().copied().filter(is_here).max_by_key(|known| known.len())
+    }
+
     /// SQL Server knows `construct`, Pellucid does not do it.
     fn unsupported<T>(&self, construct: impl Into<Cow<'static, str>>) -> Result<T> {
         self.fail(ErrorKind::Unsupported { construct: construct.into() })

@@ -61,7 +61,7 @@ pub fn redact(text: &str) -> Cow<'_, str> {
                 private_key = private_key.after(token.kind);
                 if token.kind == TokenKind::QuotedName && text[start..].starts_with('"') {
                     let value = text[start + 1..end - 1].replace("\"\"", "\"");
-                    if is_set(before) {
+                    if follows_secret(before) {
                         mask(start, end, &format!("\"{MASK}\""));
                     } else if let Cow::Owned(inner) = redact(&value) {
                         mask(start, end, &format!("\"{}\"", inner.replace('"', "\"\"")));
@@ -78,7 +78,13 @@ pub fn redact(text: &str) -> Cow<'_, str> {
                         mask(start, end, &format!("'{}'", inner.replace('\'', "''")));
                     }
                 }
-                before = [before[1], token.kind];
+                // `N".."`, of which the lexer makes two.
+                let is_prefix = token.kind == TokenKind::Name
+                    && text[start..end].eq_ignore_ascii_case("n")
+                    && text[end..].starts_with('"');
+                if !is_prefix {
+                    before = [before[1], token.kind];
+                }
             }
             Err(error) => {
                 let hidden = follows_secret(before) || private_key.is_within();
@@ -180,6 +186,12 @@ mod tests {
                 "WITH SECRET\n=\n'x', MEDIAPASSWORD 'y'",
                 "WITH SECRET\n=\n'***', MEDIAPASSWORD '***'",
             ),
+            ("WITH MEDIAPASSWORD \"x\", PASSWORD \"y\"", "WITH MEDIAPASSWORD \"***\", PASSWORD \"***\""),
+            ("PASSWORD N\"x\", SECRET = N\"y\"", "PASSWORD N\"***\", SECRET = N\"***\""),
+            ("EXEC(\"WITH PASSWORD \"\"x\"\"\")", "EXEC(\"WITH PASSWORD \"\"***\"\"\")"),
+            ("EXEC('WITH PASSWORD \"x\"')", "EXEC('WITH PASSWORD \"***\"')"),
+            ("SELECT password \"x\"", "SELECT password \"***\""),
+            ("PASSWORD \"never ends", "PASSWORD ***"),
             (
                 "EXEC('OPEN MASTER KEY DECRYPTION BY PASSWORD = ''x''')",
                 "EXEC('OPEN MASTER KEY DECRYPTION BY PASSWORD = ''***''')",
@@ -202,7 +214,7 @@ mod tests {
         }
         for plain in [
             "SELECT password FROM t WHERE name = 'x'",
-            "SELECT password \"x\", [password] FROM t WHERE password = [x]",
+            "SELECT [password] FROM t WHERE password = [x]",
             "SELECT is_private FROM t WHERE a = 0x30",
             "PRINT 'x'",
             "",

@@ -19,6 +19,7 @@ use std::sync::Mutex;
 
 use pellucid::shown::Shown;
 use pellucid::{Algorithm, Error, Subject};
+use pellucid_files::paths::full_name;
 use pellucid_host::connection::{uri, Handle};
 use pellucid_host::ffi;
 use pellucid_host::DatabaseError;
@@ -109,6 +110,42 @@ impl History {
             give_name(&make(&home, MASTER_FILE, MASTER_SCHEMA)?, &path)?;
         }
         Ok(path)
+    }
+
+    /// Offers the key of the history where `path` is a file under it: the instance's own.
+    ///
+    /// # Errors
+    /// What is wrong with the keyring.
+    pub fn offer_key_of(path: &Path) -> pellucid::Result<()> {
+        let home = Keyring::locate()?;
+        let given = full_name(path);
+        if [FILE, MASTER_FILE].iter().any(|file| full_name(&home.join(file)) == given) {
+            if let Some(key) = Keyring::open(&home)?.history_key()? {
+                offer_once(&key);
+            }
+        }
+        Ok(())
+    }
+
+    /// Lets the keyring expect nothing any more at the names that a file of the instance's own had until it was whole: another
+    /// file is about to take its place, and the one that had them is nowhere then.
+    ///
+    /// # Errors
+    /// What is wrong with the keyring.
+    pub fn forget_working_names(file: &str) -> pellucid::Result<()> {
+        let home = Keyring::locate()?;
+        let keyring = Keyring::open(&home)?;
+        let (start, own) = (format!(".{file}."), full_name(&home));
+        let is_working_name = |path: &Path| {
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            name.starts_with(&start) && path.parent().is_some_and(|folder| full_name(folder) == own)
+        };
+        for pin in keyring.each_pin()?.into_iter().filter_map(|(_, pin)| pin.ok()) {
+            if is_working_name(&pin.path) {
+                keyring.change_pin(&pin.path, |_| None)?;
+            }
+        }
+        Ok(())
     }
 
     /// Begins a new one in the place of one that is lost ([`is_lost`]), which is kept under another name with what lies

@@ -8,6 +8,7 @@ use pellucid_tsql::batch::settings::Layout as Form;
 
 use super::code_page::CodePages;
 use super::drives::Drive;
+use super::features::FeatureForm;
 use super::idle::Idle;
 
 const EXAMPLES: &str = "Example:
@@ -154,6 +155,15 @@ pub struct SqlArgs {
         value_parser = ["", "c"]
     )]
     pub list_servers: Option<String>,
+    /// List what there is of SQL Server and of sqlcmd, works or is refused, and exit
+    #[arg(
+        long,
+        value_name = "FORM",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "table"
+    )]
+    pub features: Option<FeatureForm>,
     /// Stop at the first error of severity 11 or more, with exit status 1
     #[arg(short = 'b', long = "exit-on-error")]
     pub stop: bool,

@@ -1,5 +1,6 @@
 //! What sqlcmd's own commands show and do: `:listvar`, `:help`, `EXIT(..)`.
 
+use pellucid_sql::features::State;
 use pellucid_tsql::batch::Variables;
 
 use super::screen::First;
@@ -22,6 +23,33 @@ GO [COUNT]            executes what was typed, so many times
 exit(QUERY)           executes it and leaves with its value as exit status
 :quit, quit, exit     leaves, as Ctrl-D does
 ";
+
+/// The commands of sqlcmd, and what becomes of each.
+pub const COMMANDS: &[(&str, State)] = &[
+    ("!!", State::Refused),
+    (":!!", State::Refused),
+    (":connect", State::Works),
+    (":ed", State::Refused),
+    (":error", State::Works),
+    (":exit", State::Works),
+    (":help", State::Works),
+    (":list", State::Works),
+    (":listvar", State::Works),
+    (":on error", State::Works),
+    (":out", State::Works),
+    (":perftrace", State::Works),
+    (":quit", State::Works),
+    (":r", State::Works),
+    (":reset", State::Works),
+    (":serverlist", State::Works),
+    (":setvar", State::Works),
+    (":xml", State::Works),
+    ("ed", State::Refused),
+    ("exit", State::Works),
+    ("go", State::Works),
+    ("quit", State::Works),
+    ("reset", State::Works),
+];
 
 /// Words in the names of variables whose values may be secrets.
 const SECRET: &[&str] = &["PASS", "PWD", "PW", "SECRET", "KEY", "TOKEN", "CREDENTIAL"];

@@ -82,7 +82,7 @@ impl Disk {
     /// What the system says.
     pub fn read(&self, reader: impl BufRead + 'static) -> io::Result<Box<dyn BufRead>> {
         match self.verbatim {
-            true => Ok(Box::new(Verbatim { reader, line: Cursor::default() })),
+            true => Ok(Box::new(verbatim(reader))),
             false => Ok(Box::new(reader)),
         }
     }
@@ -94,6 +94,11 @@ impl Disk {
         }
         variables
     }
+}
+
+/// A text in which `$(` begins no variable, where [`DOLLAR`] is one.
+pub fn verbatim(reader: impl BufRead) -> impl BufRead {
+    Verbatim { reader, line: Cursor::default() }
 }
 
 /// Writes each `$(` so that it gives itself when variables are replaced: `$(pellucid-dollar)(`. UTF-8 only.
@@ -118,7 +123,7 @@ impl<R: BufRead> BufRead for Verbatim<R> {
             if line.starts_with(&[0xff, 0xfe]) || line.starts_with(&[0xfe, 0xff]) {
                 return Err(io::Error::new(io::ErrorKind::InvalidData, "-x reads UTF-8 only"));
             }
-            self.line = Cursor::new(verbatim(&line));
+            self.line = Cursor::new(with_dollars(&line));
         }
         self.line.fill_buf()
     }
@@ -128,7 +133,7 @@ impl<R: BufRead> BufRead for Verbatim<R> {
     }
 }
 
-fn verbatim(line: &[u8]) -> Zeroizing<Vec<u8>> {
+fn with_dollars(line: &[u8]) -> Zeroizing<Vec<u8>> {
     let mut out = Zeroizing::new(Vec::with_capacity(line.len()));
     for (at, &byte) in line.iter().enumerate() {
         out.push(byte);

@@ -206,6 +206,17 @@ fn no_password_of_a_statement_shows_anywhere() {
             "BACKUP DATABASE master TO DISK = 'x' \
              WITH PASSWORD = '{right}', MEDIAPASSWORD = '{right}'"
         ),
+        // Between double quotes, with and without `=`.
+        format!("BACKUP DATABASE master TO DISK = 'x' WITH PASSWORD \"{right}\", MEDIAPASSWORD \"{right}\""),
+        format!("RESTORE DATABASE q FROM DISK = 'x' WITH MEDIAPASSWORD N\"{right}\", PASSWORD = N\"{wrong}\""),
+        format!("EXEC (\"BACKUP LOG msdb TO DISK = 'x' WITH MEDIAPASSWORD \"\"{right}\"\"\")"),
+        format!("EXEC ('RESTORE LOG q FROM DISK = ''x'' WITH PASSWORD \"{right}\"')"),
+        // Kept in a procedure, which msdb seals; called, it fails and is told.
+        format!(
+            "CREATE PROCEDURE opens AS OPEN MASTER KEY DECRYPTION BY PASSWORD = '{wrong}'\nGO\nEXEC opens\nGO\n\
+             CREATE OR ALTER PROCEDURE opens AS EXEC ('CREATE LOGIN x WITH PASSWORD ''{right}''') \
+             BACKUP DATABASE msdb TO DISK = 'x' WITH MEDIAPASSWORD \"{right}\"\nGO\nEXEC opens"
+        ),
         // Within strings that are executed, and values that do not convert.
         format!("EXEC sp_executesql N'OPEN MASTER KEY DECRYPTION BY PASSWORD = ''{wrong}'''"),
         format!("EXEC ('CREATE MASTER KEY ENCRYPTION BY PASSWORD ''{right}''')"),

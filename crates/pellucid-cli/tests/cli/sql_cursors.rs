@@ -208,3 +208,38 @@ fn labels_are_checked_first() {
         assert!(!told.lines().any(|line| line == "x"), "{script}\n{told}");
     }
 }
+
+/// As Microsoft's "ROLLBACK TRANSACTION" says with CURSOR_CLOSE_ON_COMMIT OFF.
+#[test]
+fn rollback_closes_what_is_not_static() {
+    let server = Server::with(&[]);
+    let script = "CREATE TABLE t(a int); INSERT INTO t VALUES (1), (2);
+DECLARE dynamics CURSOR FOR SELECT a FROM t;
+DECLARE keys CURSOR LOCAL KEYSET FOR SELECT a FROM t;
+DECLARE fast CURSOR LOCAL FAST_FORWARD FOR SELECT a FROM t;
+DECLARE statics CURSOR LOCAL STATIC FOR SELECT a FROM t;
+DECLARE iso INSENSITIVE CURSOR FOR SELECT a FROM t;
+DECLARE made CURSOR LOCAL FOR SELECT DISTINCT a FROM t;
+DECLARE @held CURSOR; SET @held = CURSOR FOR SELECT a FROM t;
+OPEN dynamics; OPEN keys; OPEN fast; OPEN statics; OPEN iso; OPEN made; OPEN @held;
+BEGIN TRAN; SAVE TRAN s; ROLLBACK TRAN s; COMMIT;
+PRINT CONCAT(CURSOR_STATUS('global', 'dynamics'), CURSOR_STATUS('variable', '@held'));
+BEGIN TRAN; ROLLBACK;
+PRINT CONCAT(CURSOR_STATUS('global', 'dynamics'), CURSOR_STATUS('local', 'keys'), CURSOR_STATUS('local', 'fast'),
+  CURSOR_STATUS('variable', '@held'));
+PRINT CONCAT(CURSOR_STATUS('local', 'statics'), CURSOR_STATUS('global', 'iso'), CURSOR_STATUS('local', 'made'));
+OPEN dynamics; FETCH NEXT FROM statics; CLOSE statics;";
+    let told = printed(&server, script);
+    assert_eq!(told[1..4], ["11", "-1-1-1-1", "111"], "{told:?}");
+    // An error that rolls back takes what its batch has declared, of whatever kind.
+    let script = "DECLARE earlier CURSOR GLOBAL STATIC FOR SELECT 1 AS a; OPEN earlier;
+GO
+SET XACT_ABORT ON; DECLARE now CURSOR GLOBAL STATIC FOR SELECT 1 AS a; OPEN now;
+BEGIN TRAN; SELECT 1 / 0 AS x;
+GO
+PRINT CONCAT(CURSOR_STATUS('global', 'earlier'), CURSOR_STATUS('global', 'now'));";
+    let told = server.run(script).all();
+    assert!(told.contains("Msg 8134") && told.lines().any(|line| line == "1-3"), "{told}");
+    let told = server.run("SET CURSOR_CLOSE_ON_COMMIT ON").all();
+    assert!(told.contains("'SET CURSOR_CLOSE_ON_COMMIT ON' is not supported."), "{told}");
+}

@@ -232,6 +232,7 @@ fn insert_execute_reads_what_is_on_a_medium() {
          SELECT FamilyCount, MediaName FROM #l
          CREATE TABLE #few (a int)
          INSERT #few EXEC ('RESTORE FILELISTONLY FROM DISK = ''q.bak''')
+         GO
          SELECT COUNT(*) FROM #few
          CREATE TABLE #c (name nvarchar(35), minimum int, maximum int, config_value int, run_value int)
          INSERT #c EXEC sp_configure 'backup compression default'
@@ -246,6 +247,36 @@ fn insert_execute_reads_what_is_on_a_medium() {
     );
 }
 
+/// 213 of a result ends the batch and its transaction where it comes, also within procedures, and is caught like another one.
+#[test]
+fn insert_execute_of_another_width() {
+    prints(
+        "CREATE TABLE t (a int)
+         GO
+         CREATE PROCEDURE gives AS SELECT 1 SELECT 2, 3 PRINT 'not executed'
+         GO
+         CREATE PROCEDURE around AS INSERT t EXEC gives PRINT 'not executed'
+         GO
+         BEGIN TRAN INSERT t VALUES (7)
+         EXEC around
+         PRINT 'not executed'
+         GO
+         SELECT @@TRANCOUNT, COUNT(*) FROM t
+         BEGIN TRY EXEC around END TRY BEGIN CATCH PRINT CONCAT(ERROR_NUMBER(), ' ', ERROR_PROCEDURE()) END CATCH
+         SELECT COUNT(*) FROM t
+         INSERT t EXEC ('SELECT 4; SELECT 5')
+         SELECT SUM(a) FROM t",
+        &[
+            "Msg 213",
+            "Column name or number of supplied values does not match table definition.",
+            "0 0",
+            "213 gives",
+            "0",
+            "9",
+        ],
+    );
+}
+
 /// All rows of a result go into the table or none.
 #[test]
 fn insert_execute_that_cannot_be() {
@@ -253,7 +284,9 @@ fn insert_execute_that_cannot_be() {
         "CREATE TABLE t (a int NOT NULL PRIMARY KEY)
          INSERT t EXEC ('SELECT 1; SELECT 1')
          INSERT t EXEC ('SELECT 1; SELECT NULL')
-         INSERT t EXEC ('SELECT 1; SELECT 1, 2')
+         INSERT t EXEC ('SELECT 1; SELECT 1, 2; PRINT ''not executed''')
+         PRINT 'not executed'
+         GO
          SELECT COUNT(*) FROM t
          INSERT t EXEC ('INSERT t EXEC (''SELECT 1'')')
          INSERT t EXEC ('ROLLBACK')

@@ -348,3 +348,55 @@ fn a_path_out_of_a_bundle_does_nothing_to_a_terminal() {
     let new = Keyring::open(&bench.home("new")).unwrap();
     assert_eq!(new.recall_database(&[1; 16]).unwrap(), Some(memory), "it is where it is");
 }
+
+/// Backups of `msdb` and `master` are under it, where no certificate is named.
+#[test]
+fn the_key_of_the_history_comes_along() {
+    let bench = Bench::new();
+    let (old, _) = Keyring::open_or_create(&bench.home("old")).unwrap();
+    let key = old.ensure_history_key().unwrap().identity().to_vec();
+    let bundle = bench.export(&old, "bundle");
+    let (new, _) = Keyring::open_or_create(&bench.home("new")).unwrap();
+    let plan = bundle.import(new.home(), Path::new("bundle")).unwrap();
+    assert_eq!(fates(&plan)[1], ("key of the history", Fate::New));
+    assert_eq!(new.history_key().unwrap().unwrap().identity().to_vec(), key);
+    assert_eq!(fates(&bundle.plan(new.home()).unwrap())[1].1, Fate::Same);
+    // What is under its own key stays openable.
+    let (other, _) = Keyring::open_or_create(&bench.home("other")).unwrap();
+    let own = other.ensure_history_key().unwrap().identity().to_vec();
+    let plan = bundle.import(other.home(), Path::new("bundle")).unwrap();
+    assert_eq!(fates(&plan)[1].1, Fate::Kept);
+    assert_eq!(other.history_key().unwrap().unwrap().identity().to_vec(), own);
+    bundle.import(&bench.home("empty"), Path::new("bundle")).unwrap();
+    let empty = Keyring::open(&bench.home("empty")).unwrap();
+    assert_eq!(empty.history_key().unwrap().unwrap().identity().to_vec(), key);
+}
+
+/// Whoever has a certificate's public half can make a bundle, and knows the keys in it.
+#[test]
+fn a_key_of_the_history_that_anybody_can_have_made_is_left_out() {
+    let bench = Bench::new();
+    let (old, _) = Keyring::open_or_create(&bench.home("old")).unwrap();
+    old.ensure_history_key().unwrap();
+    let (new, _) = Keyring::open_or_create(&bench.home("new")).unwrap();
+    let inbox = new.create_certificate("inbox", &CertificateRequest::new("inbox", 9)).unwrap();
+    let public = PublicCertificate::from_der("inbox", inbox.public().der()).unwrap();
+    let path = bench.home("for-new");
+    old.export_instance(&path, &Wrapping::Recovery(&public)).unwrap();
+    let bundle = Bundle::read(&path, &Inbox(inbox)).unwrap();
+    assert!(!bundle.proves_origin());
+    let plan = bundle.import(new.home(), Path::new("bundle")).unwrap();
+    assert_eq!(fates(&plan)[1], ("key of the history", Fate::Kept));
+    assert!(new.history_key().unwrap().is_none());
+}
+
+struct Inbox(Certificate);
+
+impl KeySource for Inbox {
+    fn certificate(&self, thumbprint: &[u8; 32]) -> Result<Option<Certificate>> {
+        Ok((self.0.public().thumbprint() == thumbprint).then(|| self.0.clone()))
+    }
+    fn allow_recovery(&self) -> bool {
+        true
+    }
+}

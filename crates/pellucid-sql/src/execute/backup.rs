@@ -21,7 +21,7 @@ use super::device::{told, Doing};
 use super::media_option::{self, MediaOptions};
 use super::request::Request;
 use super::{Done, Raised};
-use crate::instance::{DatabaseFile, FileKind, Known, MASTER, MSDB};
+use crate::instance::{folders, DatabaseFile, FileKind, Known, MASTER, MSDB};
 use crate::message::{table, Message};
 use crate::session::{Report, Session};
 
@@ -84,6 +84,13 @@ impl Session {
             .into());
         }
         let options = self.options(backup)?;
+        if options.has(BackupFlag::Differential) && known.is_system() {
+            return Err(match known.id {
+                MASTER => Message::of(table::FULL_OF_MASTER, []),
+                _ => Message::unsupported("BACKUP DATABASE msdb WITH DIFFERENTIAL"),
+            }
+            .into());
+        }
         let files = Files {
             families: self.files_of(&backup.devices)?,
             mirrors: backup
@@ -121,6 +128,11 @@ impl Session {
             }),
             ..self.job(&known, files, &options)?
         };
+        let roots = self.shared.folders_asked_for();
+        for device in devices.iter().filter(|device| is_new(device)) {
+            // Where it cannot be made, the medium cannot either, and that is told.
+            let _ = folders::make_for(device, &roots);
+        }
         self.databases.release(&known)?;
         let started = Instant::now();
         let done = self.run_job(&job, &known, &options).map_err(|error| match error {
@@ -164,7 +176,10 @@ impl Session {
             MASTER if kind == BackupKind::Log => Err(Message::of(table::LOG_OF_MASTER, []).into()),
             2 => Err(Message::of(table::TEMPDB_REFUSED, []).into()),
             MSDB => Ok(known),
-            MASTER => Err(Message::of(table::KEYS_IN_FILES, []).into()),
+            MASTER => {
+                self.databases.make_master()?;
+                Ok(known)
+            }
             _ if known.is_system() => {
                 Err(Message::unsupported(format!("BACKUP DATABASE {}", known.name)).into())
             }
@@ -286,7 +301,8 @@ impl Session {
     /// Where the statement says nothing, media that are kept decide, then the instance.
     ///
     /// Source: Microsoft's KB 2297053, "Behavior of compressed backups when you append backups".
-    fn compression(&self, options: &Options, files: &Files) -> Done<(Compression, i32)> {
+    /// `MS_XPRESS` is what tools write for the server's standard algorithm, which is ZSTD here: that is said.
+    fn compression(&mut self, options: &Options, files: &Files) -> Done<(Compression, i32)> {
         let on = match &options.compression {
             None if options.has(BackupFlag::NoCompression) => false,
             None => match kept_media(options, files) {
@@ -295,20 +311,22 @@ impl Session {
             },
             Some(None) => true,
             Some(Some(how)) => {
-                return match how.algorithm {
-                    CompressionAlgorithm::Zstd => Ok((
-                        Compression::Zstd,
-                        match how.level {
-                            None | Some(CompressionLevel::Low) => 1,
-                            Some(CompressionLevel::Medium) => 3,
-                            Some(CompressionLevel::High) => 9,
-                        },
+                match how.algorithm {
+                    CompressionAlgorithm::Zstd => {}
+                    CompressionAlgorithm::MsXpress => self.inform(Message::text(
+                        "COMPRESSION (ALGORITHM = MS_XPRESS): this set is compressed by the standard algorithm here, ZSTD.",
                     )),
-                    other => {
-                        Err(Message::unsupported(format!("COMPRESSION (ALGORITHM = {other})"))
-                            .into())
+                    other @ CompressionAlgorithm::QatDeflate => {
+                        let option = format!("COMPRESSION (ALGORITHM = {other})");
+                        return Err(Message::unsupported(option).into());
                     }
                 }
+                let level = match how.level {
+                    None | Some(CompressionLevel::Low) => 1,
+                    Some(CompressionLevel::Medium) => 3,
+                    Some(CompressionLevel::High) => 9,
+                };
+                return Ok((Compression::Zstd, level));
             }
         };
         Ok(if on { (Compression::Zstd, 1) } else { (Compression::None, 0) })
@@ -373,9 +391,13 @@ impl Session {
         let mut request =
             Request::begin(&self.databases.instance, &self.shared, command, &known.name, &text);
         let sink = &mut self.sink;
+        // Nobody writes to a database whose pages are being set aside, nor how far that is.
+        let can_tell = known.id != MSDB;
         back_up(job, &mut |now| {
             let percent = percent(now.pages, now.all);
-            request.progress(percent);
+            if can_tell {
+                request.progress(percent);
+            }
             stats.until(percent.min(99.0), &mut |message| {
                 let (procedure, server) = (procedure.clone(), server.clone());
                 sink.message(&Report { message, line, procedure, server });
@@ -419,6 +441,12 @@ impl Session {
             u64::from(done.header.page_size),
             took,
         ));
+        if known.id == MASTER {
+            self.inform(Message::of(table::KEYS_NOT_IN_MASTER, []));
+        }
+        if known.is_system() && options.encryption.is_none() {
+            self.inform(Message::of(table::UNDER_OWN_KEY, [&known.name]));
+        }
     }
 }
 

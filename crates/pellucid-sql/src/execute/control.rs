@@ -3,8 +3,8 @@
 use std::time::{Duration, Instant};
 
 use pellucid_tsql::ast::{
-    Control, Declaration, Expression, OrVariable, RaiseError, Statement, StatementKind, Text,
-    Throw, WaitKind,
+    Control, Declaration, Expression, OrVariable, RaiseError, RaiseErrorOption, Statement,
+    StatementKind, Text, Throw, WaitKind,
 };
 
 use super::{Done, Flow, Raised};
@@ -203,6 +203,10 @@ impl Session {
             }
             _ => String::new(),
         };
+        const SEVERITY_WITHOUT_LOG: i64 = 18;
+        if severity > SEVERITY_WITHOUT_LOG && !raise.options.contains(&RaiseErrorOption::Log) {
+            return Err(Message::of(table::LOG_NEEDED, []).into());
+        }
         let severity = severity.clamp(0, 25) as u8;
         let mut message = Message::new(RAISED, severity, shortened(formatted(&text, &arguments)));
         message.state = u8::try_from(state.max(1)).unwrap_or(1);

@@ -7,7 +7,8 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use pellucid_tsql::ast::{
-    self, CursorName, CursorOption, CursorStatement, Expression, Fetch, FetchDirection, Variable,
+    self, CursorName, CursorOption, CursorStatement, Expression, Fetch, FetchDirection, Query,
+    QueryBody, Variable,
 };
 
 use super::{query, Done, Raised};
@@ -117,7 +118,9 @@ impl Session {
                 CursorOption::Keyset,
                 CursorOption::Dynamic,
             ]);
+        let survives_rollback = has(&[CursorOption::Static]) || is_made_static(&cursor.query);
         let statement = self.translated(|translator| translator.query(&cursor.query))?;
+        let databases = self.databases.in_use();
         let mut variables = Frame::default();
         for parameter in &statement.parameters {
             if let Parameter::Variable(name) = parameter {
@@ -128,7 +131,16 @@ impl Session {
                 }
             }
         }
-        let cursor = Cursor { statement, variables, is_forward_only, open: None };
+        let batch = self.batch;
+        let cursor = Cursor {
+            statement,
+            variables,
+            is_forward_only,
+            survives_rollback,
+            batch,
+            databases,
+            open: None,
+        };
         Ok(Rc::new(RefCell::new(cursor)))
     }
 
@@ -166,6 +178,7 @@ impl Session {
         if cursor.open.is_some() {
             return Err(Message::of(table::CURSOR_IS_OPEN, []).into());
         }
+        self.databases.attach_again(&cursor.databases)?;
         let statement = &cursor.statement;
         self.databases.refresh(&statement.sql)?;
         let mut prepared = statement.prepare(&self.databases.connection, &cursor.variables)?;
@@ -267,10 +280,48 @@ impl Session {
         Ok(())
     }
 
+    /// ROLLBACK closes cursors that are not static.
+    ///
+    /// Source: Microsoft's "ROLLBACK TRANSACTION", on cursors with CURSOR_CLOSE_ON_COMMIT OFF.
+    pub(super) fn close_for_rollback(&mut self) {
+        let local = self.frames.iter().flat_map(|frame| {
+            frame.cursors.values().chain(frame.cursor_variables.values().flatten())
+        });
+        for cursor in self.cursors.values().chain(local) {
+            let mut cursor = cursor.borrow_mut();
+            if !cursor.survives_rollback {
+                cursor.open = None;
+            }
+        }
+        self.tell_cursors();
+    }
+
+    /// The batch ends with an error that rolls back: what it has declared goes, of whatever kind.
+    pub(super) fn drop_cursors_of_batch(&mut self) {
+        let batch = self.batch;
+        self.cursors.retain(|_, cursor| cursor.borrow().batch != batch);
+        self.tell_cursors();
+    }
+
     /// Tells the functions what CURSOR_STATUS finds from here.
     pub(super) fn tell_cursors(&mut self) {
         let global = self.cursors.clone();
         let all = self.frame().cursor_statuses(&global);
         self.shared.set_cursors(all);
+    }
+}
+
+/// Whether SQL Server makes a cursor static whose query this is: its rows are none of a table's.
+///
+/// Source: Microsoft's "Implicit Cursor Conversions".
+fn is_made_static(query: &Query) -> bool {
+    match &query.body {
+        QueryBody::Sets(_) => true,
+        QueryBody::Select(select) => {
+            select.distinct
+                || !select.group.is_empty()
+                || select.having.is_some()
+                || select.from.is_empty()
+        }
     }
 }

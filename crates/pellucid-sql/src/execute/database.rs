@@ -21,6 +21,33 @@ use crate::session::Session;
 /// Compatibility levels of SQL Server 2008 to 2022.
 const LEVELS: [u64; 7] = [100, 110, 120, 130, 140, 150, 160];
 
+/// Whether SET refuses a word about who may use a database, and how.
+pub(crate) fn is_refused_access(access: DatabaseAccess) -> bool {
+    matches!(
+        access,
+        DatabaseAccess::Emergency
+            | DatabaseAccess::EnableBroker
+            | DatabaseAccess::DisableBroker
+            | DatabaseAccess::NewBroker
+            | DatabaseAccess::ErrorBrokerConversations
+    )
+}
+
+/// 50001 for an option that SET refuses: asked before any of a statement's is set.
+fn refuse_option(option: &DatabaseOption) -> Done {
+    match option {
+        DatabaseOption::Access(access) if is_refused_access(*access) => {
+            Err(Message::unsupported(format!("SET {access}")).into())
+        }
+        DatabaseOption::DelayedDurability(how)
+            if !matches!(how, pellucid_tsql::ast::DelayedDurability::Disabled) =>
+        {
+            Err(Message::unsupported(format!("DELAYED_DURABILITY = {how}")).into())
+        }
+        _ => Ok(()),
+    }
+}
+
 impl Session {
     pub(super) fn database_statement(&mut self, statement: &DatabaseStatement) -> Done {
         match statement {
@@ -79,6 +106,13 @@ impl Session {
                 false => Err(Message::unsupported("more than one data file").into()),
             };
         };
+        if let Some(collation) = &create.collation {
+            let upper = collation.as_str().to_uppercase();
+            if ["_CS", "_BIN", "_AI"].iter().any(|kind| upper.contains(kind)) {
+                let option = format!("CREATE DATABASE COLLATE {}", collation.as_str());
+                return Err(Message::unsupported(option).into());
+            }
+        }
         match create.attach {
             Some(attach) => self.attach_database(create, data, attach),
             None => self.make_database(create, Some(data)),
@@ -192,6 +226,7 @@ impl Session {
         }
         match action {
             AlterDatabase::Set { options, termination: _ } => {
+                options.iter().try_for_each(refuse_option)?;
                 for option in options {
                     self.set_option(known, option)?;
                 }
@@ -276,11 +311,7 @@ impl Session {
                 let seconds = i64::try_from(*seconds).unwrap_or(i64::MAX);
                 instance.set_option(known, "TARGET_RECOVERY_SECONDS", seconds)?;
             }
-            DatabaseOption::DelayedDurability(how) => {
-                if !matches!(how, pellucid_tsql::ast::DelayedDurability::Disabled) {
-                    return Err(Message::unsupported(format!("DELAYED_DURABILITY = {how}")).into());
-                }
-            }
+            DatabaseOption::DelayedDurability(_) => {}
         }
         Ok(())
     }
@@ -306,7 +337,7 @@ impl Session {
             | DatabaseAccess::DisableBroker
             | DatabaseAccess::NewBroker
             | DatabaseAccess::ErrorBrokerConversations => {
-                return Err(Message::unsupported(format!("SET {access}")).into())
+                return refuse_option(&DatabaseOption::Access(access));
             }
         }
         Ok(())

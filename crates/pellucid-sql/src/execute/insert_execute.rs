@@ -14,6 +14,10 @@ use crate::values::convert::Value;
 #[derive(Debug, Default)]
 pub(crate) struct Kept {
     results: Vec<(Vec<ResultColumn>, Vec<Vec<Value>>)>,
+    /// How many columns each has to have.
+    width: usize,
+    /// One that was just given has not, and nobody has said so.
+    is_wrong: bool,
     /// Whether the count that comes next is that of a result.
     is_given: bool,
     /// The transactions that were open before.
@@ -33,6 +37,7 @@ impl Output<'_> {
             Some(kept) => {
                 kept.results.push((columns.to_vec(), Vec::new()));
                 kept.is_given = true;
+                kept.is_wrong |= columns.len() != kept.width;
             }
             None => self.sink.columns(columns),
         }
@@ -51,6 +56,20 @@ impl Output<'_> {
     }
 }
 
+/// The state of 213 where the values are those of a result.
+const OF_RESULT: u8 = 7;
+
+impl Message {
+    fn width_of_insert_execute() -> Self {
+        Self::of(table::VALUES_DO_NOT_MATCH, []).with_state(OF_RESULT)
+    }
+
+    /// Whether it is that, which ends the batch and its transaction.
+    pub(super) fn is_of_insert_execute(&self) -> bool {
+        self.number == table::VALUES_DO_NOT_MATCH.number && self.state == OF_RESULT
+    }
+}
+
 impl Session {
     pub(super) fn insert_execute(&mut self, insert: &Insert, execute: &Execute) -> Done {
         if self.kept.is_some() {
@@ -58,12 +77,12 @@ impl Session {
         }
         self.check_row_count()?;
         let width = self.translated(|translator| translator.inserted_columns(insert))?;
-        self.kept = Some(Kept { transactions: self.transactions, ..Kept::default() });
+        self.kept = Some(Kept { width, transactions: self.transactions, ..Kept::default() });
         let done = self.execute_procedure(execute);
         let kept = self.kept.take().unwrap_or_default();
         done?;
         if kept.results.iter().any(|(columns, _)| columns.len() != width) {
-            return Err(Message::of(table::VALUES_DO_NOT_MATCH, []).with_state(7).into());
+            return Err(Message::width_of_insert_execute().into());
         }
         let mut statements = Vec::new();
         for (columns, rows) in kept.results {
@@ -77,6 +96,14 @@ impl Session {
         }
         self.count(rows);
         Ok(())
+    }
+
+    /// 213 as soon as a result has come that does not fit: nothing of what was to follow it is executed, as there.
+    pub(super) fn fits_kept(&mut self) -> Done {
+        match self.kept.as_mut().is_some_and(|kept| std::mem::take(&mut kept.is_wrong)) {
+            true => Err(Message::width_of_insert_execute().into()),
+            false => Ok(()),
+        }
     }
 
     /// All rows or none.

@@ -150,7 +150,7 @@ impl Session {
         let options = self.restore_options(&inspect.options)?;
         if inspect.kind == InspectKind::RewindOnly {
             // Only tapes are wound.
-            return Err(Message::unsupported("TAPE").into());
+            return Err(Message::unsupported("RESTORE REWINDONLY").into());
         }
         let failed = |error: pellucid::Error| told(error.into(), &devices, Doing::Reading);
         // A label and headers are read from any file of the media.

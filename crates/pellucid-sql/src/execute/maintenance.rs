@@ -1,22 +1,39 @@
 //! DBCC, ALTER INDEX, UPDATE STATISTICS, CHECKPOINT, RECONFIGURE.
 
+use pellucid::shown::Shown;
 use pellucid_engine::audit::{
     audit_with, is_told_of_the_application, Audit, Options as AuditOptions, OrphanRow,
 };
 use pellucid_engine::checked::{self, Begun};
-use pellucid_engine::inspect::Kind;
+use pellucid_engine::inspect::{inspect, Kind};
+use pellucid_files::paths::is_there;
 use pellucid_keyring::CheckFound;
 use pellucid_tsql::ast::{
     DbccArgument, DbccOption, IndexAction, Literal, MaintenanceStatement, Name, ObjectName,
     Partition,
 };
+use pellucid_vfs::seal_request::{Credentials, Request};
 use rusqlite::OptionalExtension;
 
 use super::{Done, Raised};
-use crate::instance::{Known, State};
+use crate::instance::{Known, State, MASTER, MSDB};
+use crate::known;
 use crate::message::{table, Message};
 use crate::session::{sqlite_name, Session};
 use crate::translate::quoted;
+
+/// The commands that [`Session::dbcc`] knows.
+pub(crate) const DBCC_COMMANDS: &[&str] = &[
+    "CHECKALLOC",
+    "CHECKCATALOG",
+    "CHECKDB",
+    "CHECKFILEGROUP",
+    "CHECKTABLE",
+    "DBINFO",
+    "TRACEOFF",
+    "TRACEON",
+    "TRACESTATUS",
+];
 
 /// Findings that are told, at most.
 const SHOWN: usize = 200;
@@ -54,11 +71,18 @@ impl Session {
     fn dbcc(&mut self, command: &Name, arguments: &[DbccArgument], options: &[DbccOption]) -> Done {
         match command.as_str().to_uppercase().as_str() {
             "CHECKDB" => self.check_database(arguments, options),
+            "CHECKTABLE" => self.check_table(arguments, options),
+            "CHECKFILEGROUP" => self.check_filegroup(arguments, options),
+            "CHECKALLOC" => self.check_allocation(arguments, options),
+            "CHECKCATALOG" => self.check_catalog(arguments, options),
             "TRACEON" => self.trace_on_or_off(arguments, options, true),
             "TRACEOFF" => self.trace_on_or_off(arguments, options, false),
             "TRACESTATUS" => self.trace_status(arguments, options),
             "DBINFO" => self.database_info(arguments, options),
             // There are no caches of the server's own.
+            name if known::is_dbcc(name) => {
+                Err(Message::unsupported(format!("DBCC {name}")).into())
+            }
             name => Err(Message::of(table::UNKNOWN_DBCC, [&name]).into()),
         }
     }
@@ -94,21 +118,38 @@ impl Session {
 
     fn check_database(&mut self, arguments: &[DbccArgument], options: &[DbccOption]) -> Done {
         let known = self.database_of_dbcc("CHECKDB", arguments.first())?;
-        if let Some(other) = arguments.get(1) {
-            let no_index = matches!(other, DbccArgument::Name(name) if name.object.as_str().eq_ignore_ascii_case("NOINDEX"));
-            if !no_index {
-                return Err(Message::unsupported(
-                    "repair by DBCC CHECKDB: 'pellucid salvage' writes what is whole",
-                )
-                .into());
-            }
+        self.check_known("CHECKDB", known, arguments.get(1), options)
+    }
+
+    /// The second argument of a check is NOINDEX or a repair.
+    pub(super) fn refuse_repair(&self, command: &str, second: Option<&DbccArgument>) -> Done {
+        let is_no_index = |other: &DbccArgument| matches!(other, DbccArgument::Name(name) if name.object.as_str().eq_ignore_ascii_case("NOINDEX"));
+        match second {
+            Some(other) if !is_no_index(other) => Err(Message::unsupported(format!(
+                "repair by DBCC {command}: 'pellucid salvage' writes what is whole"
+            ))
+            .into()),
+            _ => Ok(()),
+        }
+    }
+
+    /// The check of a whole database, by the command that asks for it.
+    pub(super) fn check_known(
+        &mut self,
+        command: &str,
+        known: Known,
+        second: Option<&DbccArgument>,
+        options: &[DbccOption],
+    ) -> Done {
+        self.refuse_repair(command, second)?;
+        if options.iter().any(|option| option.name.as_str().eq_ignore_ascii_case("ESTIMATEONLY")) {
+            return Err(Message::unsupported(format!("DBCC {command} WITH ESTIMATEONLY")).into());
         }
         let has = |wanted: &str| {
             options.iter().any(|option| option.name.as_str().eq_ignore_ascii_case(wanted))
         };
         if known.is_system() {
-            self.end_of_dbcc(has("NO_INFOMSGS"));
-            return Ok(());
+            return self.check_system(command, &known, has("PHYSICAL_ONLY"), has("NO_INFOMSGS"));
         }
         let begun = Begun::now(&known.path);
         let attached = self.databases.attach(&known);
@@ -119,7 +160,7 @@ impl Session {
             if let Some(identity) = kind.as_deref().ok().and_then(checked::identity) {
                 remember(begun, &known, &identity, &checked::found(&found, has("PHYSICAL_ONLY")));
             }
-            return self.tell_found(&known, &found, has("NO_INFOMSGS"));
+            return self.tell_found(command, &known, &found, has("NO_INFOMSGS"));
         }
         // One whose first page is damaged cannot be attached, and is checked all the same.
         if known.state != State::Online {
@@ -132,7 +173,37 @@ impl Session {
         };
         let found = audit_with(&known.path, look, &self.load, &mut |_, _, _| ())?;
         remember(begun, &known, &found.file_id, &checked::found(&found, has("PHYSICAL_ONLY")));
-        self.tell_found(&known, &found, has("NO_INFOMSGS"))
+        self.tell_found(command, &known, &found, has("NO_INFOMSGS"))
+    }
+
+    /// `master` and `msdb` are sealed files of the instance; nothing lies in the others.
+    fn check_system(
+        &mut self,
+        command: &str,
+        known: &Known,
+        physical_only: bool,
+        quiet: bool,
+    ) -> Done {
+        if ![MASTER, MSDB].contains(&known.id) || !is_there(&known.path) {
+            self.end_of_dbcc(quiet);
+            return Ok(());
+        }
+        self.databases.release(known)?;
+        let name = known.path.shown();
+        let trouble = match inspect(&known.path)?.kind {
+            Kind::Sealed(sealed) => {
+                let opened = sealed.header.unwrap(&Credentials::gather(&Request::default())?);
+                opened.err().map(|error| format!("'{name}': {error}"))
+            }
+            Kind::Damaged(error) => Some(format!("'{name}': {error}")),
+            _ => Some(format!("'{name}' is not the sealed file that it was")),
+        };
+        if let Some(told) = trouble {
+            return Err(Message::of(table::DATABASE_DAMAGED, [&known.name, &told]).into());
+        }
+        let look = AuditOptions { physical_only, cores: pellucid_backup::job::processors() };
+        let found = audit_with(&known.path, look, &[], &mut |_, _, _| ())?;
+        self.tell_found(command, known, &found, quiet)
     }
 
     /// A plain database has no tags: SQLite's own checks are all there is.
@@ -177,7 +248,7 @@ impl Session {
     }
 
     /// The first column of what a statement gives, but `ok`.
-    fn rows_of_check(&self, sql: &str, found: &mut Vec<String>) -> rusqlite::Result<()> {
+    pub(super) fn rows_of_check(&self, sql: &str, found: &mut Vec<String>) -> rusqlite::Result<()> {
         let mut statement = self.databases.connection.prepare(sql)?;
         let rows = statement.query_map([], |row| row.get::<_, String>(0))?;
         for told in rows {
@@ -195,7 +266,7 @@ impl Session {
         rows.take(SHOWN).collect()
     }
 
-    fn tell_found(&mut self, known: &Known, found: &Audit, quiet: bool) -> Done {
+    fn tell_found(&mut self, command: &str, known: &Known, found: &Audit, quiet: bool) -> Done {
         let mut errors = Vec::new();
         for page in &found.damaged_pages {
             errors.push(Message::of(table::PAGE_DAMAGED, [&page.page, &known.name, &page.cause]));
@@ -217,7 +288,7 @@ impl Session {
         }
         let count = errors.len();
         if !quiet || count > 0 {
-            self.inform(Message::of(table::CHECKDB_FOUND, [&count, &known.name]));
+            self.inform(Message::of(table::CHECK_FOUND, [&command, &count, &known.name]));
         }
         if count > 0 {
             return Err(Raised::of(errors));

@@ -6,16 +6,16 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use pellucid_tsql::ast::{
-    Expression, ObjectName, ObjectStatement, Procedure, ProcedureParameter, StatementKind, ViewVerb,
+    Expression, ObjectName, ObjectStatement, Procedure, ProcedureParameter, StatementKind,
 };
 use pellucid_tsql::parse_as;
 
 use super::procedure::{after, named, Arguments, Given};
 use super::{control, labels, Done, Flow};
-use crate::instance::{Known, Module, MASTER};
+use crate::instance::{Known, Module, ModuleKind, MASTER};
 use crate::message::{table, Message};
-use crate::session::{object_id, sqlite_name, Frame, Session};
-use crate::translate::{object_text, ResultColumn, Variables};
+use crate::session::{object_id, split, sqlite_name, Frame, Session};
+use crate::translate::{ResultColumn, Variables};
 use crate::values::convert::Value;
 use crate::values::types::SqlType;
 
@@ -57,32 +57,11 @@ impl Session {
         labels::check(&procedure.body)?;
         let known = self.databases.current()?;
         let name = sqlite_name(&procedure.name);
-        let exists = self.databases.instance.module(&known, &name)?.is_some();
-        match procedure.verb {
-            ViewVerb::Create if exists || self.is_table(&procedure.name)? => {
-                return Err(Message::object_exists(shown).into());
-            }
-            ViewVerb::Alter if !exists => {
-                let text = object_text(&procedure.name);
-                return Err(Message::of(table::UNKNOWN_OBJECT, [&text]).into());
-            }
-            _ => {}
-        }
+        self.check_module_name(&known, ModuleKind::Procedure, procedure.verb, &procedure.name)?;
         let as_set = (!self.settings.nulls_are_equal, !self.settings.quotes_are_strings);
         let definition = self.frame().text.clone();
-        Ok(self.databases.instance.keep_module(&known, &name, &definition, as_set)?)
-    }
-
-    /// Whether a table or view of the current database has the name.
-    fn is_table(&self, name: &ObjectName) -> Done<bool> {
-        let known = self.databases.current()?;
-        let schema = match known.id {
-            MASTER => self.databases.attach_master()?,
-            _ if known.is_system() => None,
-            _ => Some(self.databases.attach(&known)?),
-        };
-        let Some(schema) = schema else { return Ok(false) };
-        Ok(self.databases.find_object(&schema, name)?.is_some())
+        let named = (ModuleKind::Procedure, name.as_str());
+        Ok(self.databases.instance.keep_module(&known, named, &definition, as_set)?)
     }
 
     pub(super) fn drop_procedures(&mut self, names: &[ObjectName], if_exists: bool) -> Done {
@@ -92,16 +71,12 @@ impl Session {
                 Some(database) => self.databases.instance.database(database.as_str())?,
                 None => self.databases.current()?,
             };
-            let was_there = self.databases.instance.drop_module(&known, &sqlite_name(name))?;
-            if !was_there && !if_exists {
-                let text = object_text(name);
-                return Err(Message::of(table::CANNOT_DROP, [&"procedure", &text]).into());
-            }
+            self.drop_module_of(&known, ModuleKind::Procedure, name, if_exists)?;
         }
         Ok(())
     }
 
-    /// The procedure that a name means here, and its database: of the name's own, of the current one, and of `master` where
+    /// The procedure or view that a name means here, and its database: of the name's own, of the current one, and of `master` where
     /// the name begins with `sp_`.
     pub(super) fn module_of(&mut self, name: &ObjectName) -> Done<Option<(Known, Module)>> {
         if let Some(server) = &name.server {
@@ -134,6 +109,13 @@ impl Session {
         module: &Module,
         given: &mut [Given],
     ) -> Done<(Flow, i64)> {
+        if module.kind == ModuleKind::View {
+            let name = split(&module.name).1;
+            return Err(Message::of(table::NOT_A_PROCEDURE, [&name, &name, &"view"]).into());
+        }
+        if module.kind.is_function() {
+            return Err(Message::unsupported("EXECUTE of a function").into());
+        }
         let ready = self.ready(module)?;
         let name: Arc<str> = Arc::from(ready.procedure.name.object.as_str());
         let (mut frame, outputs) = self.bound(&ready.procedure, &name, given)?;

@@ -10,8 +10,8 @@ use pellucid_tsql::ast::{
 };
 use rusqlite::OptionalExtension;
 
+use super::view::of_another_kind;
 use super::Done;
-use crate::instance::files::FILES_TABLE;
 use crate::message::{table, Message};
 use crate::session::{is_internal, sqlite_name, Session};
 use crate::translate::{object_text, quoted};
@@ -41,7 +41,7 @@ impl Session {
             ObjectStatement::CreateTable(create) => self.create_table(create),
             ObjectStatement::AlterTable { table, action } => self.alter_table(table, action),
             ObjectStatement::DropTables { if_exists, tables } => {
-                self.drop_objects("table", tables, *if_exists)
+                self.drop_tables(tables, *if_exists)
             }
             ObjectStatement::TruncateTable(table) => {
                 let Some((schema, sqlite, false)) = self.find(table)? else {
@@ -59,13 +59,15 @@ impl Session {
                 indexes.iter().try_for_each(|index| self.drop_index(index, *if_exists))
             }
             ObjectStatement::Procedure(procedure) => self.create_procedure(procedure),
+            ObjectStatement::Function(function) => self.create_function(function),
+            ObjectStatement::DropFunctions { if_exists, functions } => {
+                self.drop_functions(functions, *if_exists)
+            }
             ObjectStatement::DropProcedures { if_exists, procedures } => {
                 self.drop_procedures(procedures, *if_exists)
             }
-            ObjectStatement::View(_) => Err(Message::unsupported("CREATE VIEW").into()),
-            ObjectStatement::DropViews { if_exists, views } => {
-                self.drop_objects("view", views, *if_exists)
-            }
+            ObjectStatement::View(view) => self.create_view(view),
+            ObjectStatement::DropViews { if_exists, views } => self.drop_views(views, *if_exists),
             // A schema is a part of a table's name: it is there as soon as a table has it.
             ObjectStatement::CreateSchema { .. } | ObjectStatement::DropSchema { .. } => Ok(()),
         }
@@ -114,17 +116,17 @@ impl Session {
 
     /// Attached schema and SQLite's name of a table that is about to be made.
     pub(super) fn new_table(&self, name: &ObjectName) -> Done<(String, String)> {
-        let own = [FILES_TABLE, INDEXES_TABLE]
-            .iter()
-            .any(|own| own.eq_ignore_ascii_case(name.object.as_str()));
-        if own || self.find(name)?.is_some() {
+        if self.is_own_table(name) || self.find(name)?.is_some() {
             return Err(Message::object_exists(name.object.as_str()).into());
         }
         if name.object.as_str().starts_with('#') {
             return Ok(("temp".to_owned(), name.object.as_str().to_owned()));
         }
-        let (schema, sqlite) =
-            (self.databases.schema_of(name.database.as_ref())?.1, sqlite_name(name));
+        let (known, schema) = self.databases.schema_of(name.database.as_ref())?;
+        let sqlite = sqlite_name(name);
+        if self.databases.instance.module(&known, &sqlite)?.is_some() {
+            return Err(Message::object_exists(name.object.as_str()).into());
+        }
         match schema == "temp" && is_internal(&sqlite) {
             true => Err(Message::unsupported(format!("the name {sqlite} in tempdb")).into()),
             false => Ok((schema, sqlite)),
@@ -152,15 +154,23 @@ impl Session {
         let target = format!("{}.{}", quoted(&schema), quoted(&sqlite));
         match action {
             AlterTable::Add { elements, .. } => {
-                for element in elements {
+                let text = |element: &TableElement| -> Done<String> {
                     let TableElement::Column(column) = element else {
                         return Err(Message::unsupported("ALTER TABLE ADD CONSTRAINT").into());
                     };
                     let (text, _) = column_text(column, None)?;
-                    let sql = format!("ALTER TABLE {target} ADD COLUMN {text}");
-                    self.databases.connection.execute_batch(&sql)?;
+                    Ok(format!("ALTER TABLE {target} ADD COLUMN {text};"))
+                };
+                // All of them are looked at before one is added.
+                let all = elements.iter().map(text).collect::<Done<Vec<_>>>()?;
+                let connection = &self.databases.connection;
+                connection.execute_batch("SAVEPOINT \"alter table\"")?;
+                let added = connection.execute_batch(&all.concat());
+                if added.is_err() {
+                    connection.execute_batch("ROLLBACK TO \"alter table\"")?;
                 }
-                Ok(())
+                connection.execute_batch("RELEASE \"alter table\"")?;
+                Ok(added?)
             }
             AlterTable::DropColumns { if_exists, columns } => {
                 let found = self.databases.table_of(&schema, &sqlite, false)?;
@@ -205,21 +215,29 @@ impl Session {
         }
     }
 
-    fn drop_objects(&mut self, what: &'static str, names: &[ObjectName], if_exists: bool) -> Done {
+    fn drop_tables(&mut self, names: &[ObjectName], if_exists: bool) -> Done {
         for name in names {
             match self.find(name)? {
-                Some((schema, sqlite, is_view)) if is_view == (what == "view") => {
+                Some((schema, sqlite, false)) => {
                     // SQLite would delete the rows first, and with them those of other tables.
-                    if !is_view && self.is_referenced(&schema, &sqlite)? {
+                    if self.is_referenced(&schema, &sqlite)? {
                         return Err(
                             Message::of(table::DROP_REFERENCED, [&name.object.as_str()]).into()
                         );
                     }
-                    let sql = format!("DROP {what} {}.{}", quoted(&schema), quoted(&sqlite));
+                    let sql = format!("DROP TABLE {}.{}", quoted(&schema), quoted(&sqlite));
                     self.databases.connection.execute_batch(&sql)?;
                 }
-                _ if if_exists => {}
-                _ => return Err(Message::cannot_drop(what, &object_text(name)).into()),
+                Some(_) => return Err(of_another_kind("TABLE", name, "view")),
+                None => {
+                    if !name.object.as_str().starts_with('#') {
+                        let (known, _) = self.databases.schema_of(name.database.as_ref())?;
+                        self.refuse_drop_of_module(&known, None, name)?;
+                    }
+                    if !if_exists {
+                        return Err(Message::cannot_drop("table", &object_text(name)).into());
+                    }
+                }
             }
         }
         Ok(())
@@ -320,7 +338,10 @@ fn targets(statement: &ObjectStatement) -> Vec<&ObjectName> {
         ObjectStatement::DropTables { tables: names, .. }
         | ObjectStatement::DropViews { views: names, .. } => names.iter().collect(),
         // Kept in `msdb`.
-        ObjectStatement::Procedure(_) | ObjectStatement::DropProcedures { .. } => Vec::new(),
+        ObjectStatement::Procedure(_)
+        | ObjectStatement::DropProcedures { .. }
+        | ObjectStatement::Function(_)
+        | ObjectStatement::DropFunctions { .. } => Vec::new(),
         ObjectStatement::CreateIndex(create) => vec![&create.table],
         ObjectStatement::DropIndexes { indexes, .. } => {
             indexes.iter().map(|index| &index.table).collect()
@@ -429,6 +450,9 @@ fn column_text(column: &Column, key: Option<Option<String>>) -> Done<(String, Ma
     }
     if let Some(collation) = &column.collation {
         let upper = collation.as_str().to_uppercase();
+        if upper.contains("_AI") {
+            return Err(Message::unsupported(format!("COLLATE {}", collation.as_str())).into());
+        }
         if upper.contains("_CS") || upper.contains("_BIN") {
             text.push_str(" COLLATE BINARY");
         } else {

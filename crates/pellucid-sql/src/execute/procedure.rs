@@ -6,18 +6,22 @@ mod each;
 mod files;
 mod folders;
 mod history;
+mod jobs;
 mod registry;
 
 pub(crate) use files::{access, log_path, size_kb};
+pub(crate) use jobs::names as job_procedures;
 
 use std::sync::Arc;
 
 use pellucid_tsql::ast::{
-    Argument, ArgumentValue, Execute, Expression, Literal, OrVariable, ProcedureName,
-    StringLiteral, UnaryOperator, Variable,
+    Argument, ArgumentValue, Execute, Expression, Literal, Name, ObjectName, OrVariable,
+    ProcedureName, StringLiteral, UnaryOperator, Variable,
 };
 
 use super::{Done, Flow, Raised};
+use crate::instance::MSDB;
+use crate::known;
 use crate::message::{table, Message};
 use crate::session::{Frame, Session};
 use crate::translate::{VariableTypes, Variables};
@@ -106,6 +110,39 @@ impl<'a> Arguments<'a> {
     }
 }
 
+/// The procedures that [`Session::call`] knows.
+pub(crate) const PROCEDURES: &[&str] = &[
+    "sp_addumpdevice",
+    "sp_attach_db",
+    "sp_configure",
+    "sp_databases",
+    "sp_delete_backuphistory",
+    "sp_delete_database_backuphistory",
+    "sp_detach_db",
+    "sp_dropdevice",
+    "sp_executesql",
+    "sp_helpdb",
+    "sp_helpfile",
+    "sp_helptext",
+    "sp_msforeachdb",
+    "sp_msforeachtable",
+    "sp_readerrorlog",
+    "sp_renamedb",
+    "sp_set_session_context",
+    "xp_create_subdir",
+    "xp_delete_file",
+    "xp_dirtree",
+    "xp_fileexist",
+    "xp_fixeddrives",
+    "xp_instance_regdeletevalue",
+    "xp_instance_regread",
+    "xp_instance_regwrite",
+    "xp_readerrorlog",
+    "xp_regdeletevalue",
+    "xp_regread",
+    "xp_regwrite",
+];
+
 impl Session {
     pub(super) fn execute_procedure(&mut self, execute: &Execute) -> Done<Flow> {
         match execute {
@@ -134,8 +171,15 @@ impl Session {
                     given.push(self.given(argument)?);
                 }
                 self.shared.end_statement(None, 0);
-                // The server's own come first.
-                let done = self.call(name.object.as_str(), &mut given);
+                // The server's own come first; those of jobs are procedures of msdb.
+                let of_jobs = jobs::find(name.object.as_str()).filter(|_| self.is_in_msdb(&name));
+                let mut done = match of_jobs {
+                    Some(procedure) => self.job_procedure(procedure, &mut given),
+                    None => self.call_own(&name, &mut given),
+                };
+                if is_unknown(&done) && known::is_procedure(&name) {
+                    done = Err(Message::unsupported(name.object.as_str()).into());
+                }
                 let failed = match &done {
                     Ok(_) => self.shared.last_error(),
                     Err(raised) => raised.messages.last().map_or(0, |message| message.number),
@@ -150,6 +194,9 @@ impl Session {
                         let (flow, returned) = self.call_module(&known, &module, &mut given)?;
                         (Ok(flow), returned)
                     }
+                    None if is_unknown(&done) && known::is_procedure_of_msdb(&name) => {
+                        (Err(Message::unsupported(name.object.as_str()).into()), failed.into())
+                    }
                     None => (done, failed.into()),
                 };
                 for one in &given {
@@ -163,6 +210,32 @@ impl Session {
                 done
             }
         }
+    }
+
+    /// A procedure of the server's, in the database that its name is written with.
+    fn call_own(&mut self, name: &ObjectName, given: &mut [Given]) -> Done<Flow> {
+        let Some(database) = &name.database else {
+            return self.call(name.object.as_str(), given);
+        };
+        let here = self.databases.current_name();
+        let known = self.databases.instance.database(database.as_str())?;
+        self.databases.enter(&known);
+        let done = self.call(name.object.as_str(), given);
+        // DROP DATABASE may have ended it.
+        if let Ok(Some(before)) = self.databases.instance.find(&here) {
+            self.databases.enter(&before);
+        }
+        done
+    }
+
+    /// Whether a name is one of the schema dbo of msdb.
+    fn is_in_msdb(&self, name: &ObjectName) -> bool {
+        let is_dbo = |schema: &Name| schema.as_str().eq_ignore_ascii_case("dbo");
+        name.schema.as_ref().is_none_or(is_dbo)
+            && match &name.database {
+                Some(database) => database.as_str().eq_ignore_ascii_case("msdb"),
+                None => self.databases.current_id() == MSDB,
+            }
     }
 
     fn call(&mut self, name: &str, given: &mut [Given]) -> Done<Flow> {
@@ -217,7 +290,6 @@ impl Session {
                 given,
                 &["filetype", "folderpath", "extension", "cutoffdate", "subfolder"],
             )?),
-            "xp_cmdshell" => Err(Message::unsupported("xp_cmdshell").into()),
             "sp_msforeachdb" => {
                 let parameters = &[
                     "command1",
@@ -382,8 +454,14 @@ impl Session {
     }
 }
 
+/// Whether nothing here has the name of a procedure.
+fn is_unknown(done: &Done<Flow>) -> bool {
+    let last = done.as_ref().err().and_then(|raised| raised.messages.last());
+    last.is_some_and(|message| message.number == table::UNKNOWN_PROCEDURE.number)
+}
+
 /// The name that a text is, such as `master.dbo.[my p]`.
-pub(super) fn named(text: &str) -> Option<pellucid_tsql::ast::ObjectName> {
+pub(super) fn named(text: &str) -> Option<ObjectName> {
     let parsed = pellucid_tsql::parse(&format!("EXECUTE {text}")).ok()?;
     match parsed.into_iter().next()?.kind {
         pellucid_tsql::ast::StatementKind::Execute(execute) => match *execute {

@@ -6,6 +6,7 @@ use pellucid_tsql::ast::{
 };
 
 use super::insert_execute::Output;
+use super::output::STAGE;
 use super::{Done, Raised};
 use crate::instance::Known;
 use crate::message::{table, Message, Result};
@@ -25,9 +26,18 @@ impl Session {
     ) -> Done<T> {
         self.frame();
         let Some(frame) = self.frames.last() else { return Err(Raised::cancelled()) };
+        self.shared.programs.begin_statement();
         let names = Names { databases: &self.databases, frame };
         let translator = Translator::new(&names, frame).ansi_nulls(!self.settings.nulls_are_equal);
-        Ok(translate(translator)?)
+        let failed_views = &self.databases.failed_views;
+        failed_views.borrow_mut().clear();
+        translate(translator).map_err(|message| {
+            let of_view = |view: String| Message::of(table::VIEW_NOT_BOUND, [&view]);
+            let mut failed = failed_views.take();
+            // APPLY translates its right side again.
+            failed.dedup();
+            failed.into_iter().map(of_view).fold(Raised::from(message), Raised::and)
+        })
     }
 
     /// The table that a name stands for.
@@ -92,7 +102,15 @@ impl Session {
     pub(super) fn insert(&mut self, insert: &Insert) -> Done {
         self.check_writable(&insert.target)?;
         if let InsertSource::Execute(execute) = &insert.source {
+            if !insert.output.is_empty() {
+                return Err(Message::of(table::OUTPUT_OF_INSERT_EXEC, []).into());
+            }
             return self.insert_execute(insert, execute);
+        }
+        if !insert.output.is_empty() {
+            return self.change_with_output(&insert.output, true, |translator| {
+                translator.insert_output(insert, STAGE)
+            });
         }
         let statement = self.translated(|translator| translator.insert(insert))?;
         let rows = self.change(&statement)?;
@@ -105,6 +123,11 @@ impl Session {
 
     pub(super) fn update(&mut self, update: &Update) -> Done {
         self.check_writable(&update.target)?;
+        if !update.output.is_empty() {
+            return self.change_with_output(&update.output, false, |translator| {
+                translator.update_output(update, STAGE)
+            });
+        }
         let statement = self.translated(|translator| translator.update(update))?;
         let rows = self.change(&statement)?;
         self.count(rows);
@@ -113,6 +136,11 @@ impl Session {
 
     pub(super) fn delete(&mut self, delete: &Delete) -> Done {
         self.check_writable(&delete.target)?;
+        if !delete.output.is_empty() {
+            return self.change_with_output(&delete.output, false, |translator| {
+                translator.delete_output(delete, STAGE)
+            });
+        }
         let statement = self.translated(|translator| translator.delete(delete))?;
         let rows = self.change(&statement)?;
         self.count(rows);
@@ -136,7 +164,7 @@ impl Session {
         }
     }
 
-    fn check_writable(&self, target: &ChangeTarget) -> Done {
+    pub(super) fn check_writable(&self, target: &ChangeTarget) -> Done {
         match target {
             ChangeTarget::Table { name, .. } => self.check_writable_table(name),
             ChangeTarget::Variable(_) => Ok(()),
@@ -174,7 +202,7 @@ impl Session {
     fn first(&mut self, statement: &Statement) -> Done<Value> {
         self.databases.refresh(&statement.sql)?;
         let Some(frame) = self.frames.last() else { return Err(Raised::cancelled()) };
-        let mut prepared = statement.prepare(&self.databases.connection, frame)?;
+        let mut prepared = statement.prepare_cached(&self.databases.connection, frame)?;
         let mut rows = prepared.raw_query();
         match rows.next()? {
             Some(row) => Ok(owned(row.get_ref(0)?)),
@@ -193,11 +221,13 @@ impl Session {
             .connection
             .execute_batch(&format!("DROP TABLE IF EXISTS temp.\"{sqlite}\""))?;
         self.databases.connection.execute_batch(&sql)?;
+        let own = self.databases.row_column("temp", &sqlite)?;
         let columns = columns
             .into_iter()
             .map(|(name, declared, writable)| TableColumn {
                 stored: Stored::Plain,
                 writable,
+                is_row: own.as_deref() == Some(&name),
                 ..TableColumn::new(&name, declared_type(&declared))
             })
             .collect();

@@ -39,7 +39,7 @@ const WAIT: Duration = Duration::from_secs(10);
 pub(super) struct Options {
     pub flags: Vec<RestoreFlag>,
     pub media: MediaOptions,
-    moves: Vec<(String, String)>,
+    pub moves: Vec<(String, String)>,
     pub file: Option<u64>,
     pub stop: Option<Stop>,
     /// `STANDBY`: the file of it has nothing to undo, because no set has what was not committed.
@@ -89,11 +89,11 @@ impl Session {
             return Err(Message::of(table::TEMPDB_REFUSED, []).into());
         }
         let known = self.databases.instance.find(&name)?;
-        if known.as_ref().is_some_and(Known::is_system) {
-            return Err(Message::unsupported(format!("RESTORE DATABASE {name}")).into());
-        }
         let options = self.restore_options(&statement.options)?;
         self.check_restore(&options)?;
+        if let Some(known) = known.as_ref().filter(|known| known.is_system()) {
+            return self.restore_system(known, statement, &options);
+        }
         let devices = match &statement.source {
             RestoreSource::Snapshot(_) => {
                 return Err(Message::unsupported("FROM DATABASE_SNAPSHOT").into())
@@ -544,7 +544,7 @@ impl Session {
     }
 
     #[allow(clippy::too_many_arguments)]
-    fn tell_restored(
+    pub(super) fn tell_restored(
         &mut self,
         known: &Known,
         facts: Option<&Description>,

@@ -6,6 +6,7 @@ use pellucid_tsql::ast::{
 };
 
 use super::{Done, Raised};
+use crate::known::State;
 use crate::message::{table, Message};
 use crate::session::Session;
 use crate::translate::{VariableTypes, Variables};
@@ -41,22 +42,22 @@ impl Session {
                 self.frame().set(&variable.0, value);
             }
             SessionStatement::SetStatistics { kinds, on } => {
-                for kind in kinds {
-                    match kind {
-                        StatisticsKind::Time => self.settings.statistics_time = *on,
-                        other if *on => {
-                            return Err(
-                                Message::unsupported(format!("SET STATISTICS {other}")).into()
-                            )
-                        }
-                        _ => {}
-                    }
+                let refused = kinds.iter().find(|kind| *on && **kind != StatisticsKind::Time);
+                if let Some(kind) = refused {
+                    return Err(Message::unsupported(format!("SET STATISTICS {kind}")).into());
+                }
+                if kinds.contains(&StatisticsKind::Time) {
+                    self.settings.statistics_time = *on;
                 }
             }
             SessionStatement::SetSwitches { switches, on } => {
                 for switch in switches {
-                    self.switch(*switch, *on)?;
+                    if state_of_switch(*switch, *on) == State::Refused {
+                        let how = if *on { "ON" } else { "OFF" };
+                        return Err(Message::unsupported(format!("SET {switch} {how}")).into());
+                    }
                 }
+                switches.iter().for_each(|switch| self.switch(*switch, *on));
             }
             SessionStatement::SetValue { setting, value } => self.setting(*setting, value)?,
             // One writer at a time, and a reader sees one state: SERIALIZABLE, whatever is asked for.
@@ -68,49 +69,16 @@ impl Session {
         Ok(())
     }
 
-    fn switch(&mut self, switch: SessionSwitch, on: bool) -> Done {
-        let refused = || {
-            Err(Message::unsupported(format!("SET {switch} {}", if on { "ON" } else { "OFF" }))
-                .into())
-        };
+    fn switch(&mut self, switch: SessionSwitch, on: bool) {
         match switch {
             SessionSwitch::NoCount => self.settings.no_count = on,
             SessionSwitch::XactAbort => self.settings.abort = on,
             SessionSwitch::NoExec => self.settings.no_execution = on,
             SessionSwitch::ParseOnly => self.settings.parse_only = on,
             SessionSwitch::AnsiNulls => self.settings.nulls_are_equal = !on,
-            // Counts for the text behind it, and was met when that was read.
-            SessionSwitch::QuotedIdentifier => {}
-            // OFF would do without errors and warnings that there are here all the same: overflow, division by zero, text that is
-            // too long.
-            SessionSwitch::AnsiPadding
-            | SessionSwitch::AnsiWarnings
-            | SessionSwitch::ArithAbort => {}
-            // As they are here, whatever is said: the other way is refused.
-            SessionSwitch::AnsiDefaults
-            | SessionSwitch::AnsiNullDefaultOn
-            | SessionSwitch::ConcatNullYieldsNull => {
-                if !on {
-                    return refused();
-                }
-            }
-            SessionSwitch::AnsiNullDefaultOff
-            | SessionSwitch::ArithIgnore
-            | SessionSwitch::CursorCloseOnCommit
-            | SessionSwitch::FmtOnly
-            | SessionSwitch::ForcePlan
-            | SessionSwitch::ImplicitTransactions
-            | SessionSwitch::NumericRoundAbort
-            | SessionSwitch::RemoteProcTransactions
-            | SessionSwitch::ShowPlanAll
-            | SessionSwitch::ShowPlanText
-            | SessionSwitch::ShowPlanXml => {
-                if on {
-                    return refused();
-                }
-            }
+            // QUOTED_IDENTIFIER counts for the text behind it, and was met when that was read.
+            _ => {}
         }
-        Ok(())
     }
 
     fn setting(&mut self, setting: SessionSetting, value: &SettingValue) -> Done {
@@ -138,6 +106,48 @@ impl Session {
             (setting, _) => return Err(Message::unsupported(format!("SET {setting}")).into()),
         }
         Ok(())
+    }
+}
+
+/// What SET does with a switch.
+pub(crate) fn state_of_switch(switch: SessionSwitch, on: bool) -> State {
+    match switch {
+        SessionSwitch::NoCount
+        | SessionSwitch::XactAbort
+        | SessionSwitch::NoExec
+        | SessionSwitch::ParseOnly
+        | SessionSwitch::AnsiNulls
+        | SessionSwitch::QuotedIdentifier => State::Works,
+        // OFF would do without errors and warnings that there are here all the same: overflow, division by zero, text that is
+        // too long.
+        SessionSwitch::AnsiPadding | SessionSwitch::AnsiWarnings | SessionSwitch::ArithAbort => {
+            State::NoEffect
+        }
+        // As they are here, whatever is said: the other way is refused.
+        SessionSwitch::AnsiDefaults
+        | SessionSwitch::AnsiNullDefaultOn
+        | SessionSwitch::ConcatNullYieldsNull
+            if on =>
+        {
+            State::NoEffect
+        }
+        SessionSwitch::AnsiDefaults
+        | SessionSwitch::AnsiNullDefaultOn
+        | SessionSwitch::ConcatNullYieldsNull => State::Refused,
+        SessionSwitch::AnsiNullDefaultOff
+        | SessionSwitch::ArithIgnore
+        | SessionSwitch::CursorCloseOnCommit
+        | SessionSwitch::FmtOnly
+        | SessionSwitch::ForcePlan
+        | SessionSwitch::ImplicitTransactions
+        | SessionSwitch::NumericRoundAbort
+        | SessionSwitch::RemoteProcTransactions
+        | SessionSwitch::ShowPlanAll
+        | SessionSwitch::ShowPlanText
+        | SessionSwitch::ShowPlanXml => match on {
+            true => State::Refused,
+            false => State::NoEffect,
+        },
     }
 }
 

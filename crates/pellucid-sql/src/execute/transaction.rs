@@ -4,10 +4,10 @@ use pellucid::log_archive::MOST_DESCRIPTION_CHARACTERS;
 use pellucid::media::MOST_MARK_CHARACTERS;
 use pellucid_tsql::ast::{Name, OrVariable, StringLiteral, TransactionStatement};
 
+use super::pending::savepoint_name;
 use super::Done;
 use crate::message::{table, Message};
 use crate::session::Session;
-use crate::translate::quoted;
 
 impl Session {
     pub(super) fn transaction(&mut self, statement: &TransactionStatement) -> Done {
@@ -41,6 +41,8 @@ impl Session {
                     self.databases.connection.execute_batch("COMMIT")?;
                     self.transactions = 0;
                     self.savepoints.clear();
+                    self.shared.set_transactions(0, self.is_doomed);
+                    self.commit_msdb()?;
                 }
                 _ => self.transactions -= 1,
             },
@@ -60,10 +62,11 @@ impl Session {
                         if !found {
                             return Err(Message::of(table::UNKNOWN_SAVEPOINT, [&name]).into());
                         }
-                        let savepoint = quoted(&format!("save {}", name.to_lowercase()));
+                        let savepoint = savepoint_name(&name);
                         self.databases
                             .connection
                             .execute_batch(&format!("ROLLBACK TO {savepoint}"))?;
+                        self.roll_back_msdb_to(&name)?;
                     }
                     _ => self.rollback_all(),
                 }
@@ -73,8 +76,9 @@ impl Session {
                     return Err(Message::save_without_transaction().into());
                 }
                 let name = self.transaction_name(Some(name))?.unwrap_or_default();
-                let savepoint = quoted(&format!("save {}", name.to_lowercase()));
+                let savepoint = savepoint_name(&name);
                 self.databases.connection.execute_batch(&format!("SAVEPOINT {savepoint}"))?;
+                self.save_msdb(&name)?;
                 self.savepoints.push(name);
             }
         }
@@ -113,19 +117,23 @@ impl Session {
             // SQLite may have rolled back by itself.
             let _ = self.databases.connection.execute_batch("ROLLBACK");
         }
+        self.roll_back_msdb();
         self.transactions = 0;
         self.is_doomed = false;
         self.savepoints.clear();
         self.shared.set_transactions(0, false);
+        self.close_for_rollback();
     }
 
     /// SQLite rolls back by itself where it cannot go on.
     pub(super) fn watch_transaction(&mut self) {
         if self.transactions > 0 && self.databases.connection.is_autocommit() {
+            self.roll_back_msdb();
             self.transactions = 0;
             self.is_doomed = false;
             self.savepoints.clear();
             self.shared.set_transactions(0, false);
+            self.close_for_rollback();
         }
     }
 

@@ -73,9 +73,14 @@ const fn f(
 const INT: ResultType = Is(SqlType::Int);
 const FLOAT: ResultType = Is(SqlType::Float);
 
-const BUILTINS: &[Builtin] = &[
+/// Its name where it is not that of a function of every database.
+pub(crate) const AGENT_DATETIME: &str = "MSDB.DBO.AGENT_DATETIME";
+
+/// All of them.
+pub(crate) const BUILTINS: &[Builtin] = &[
     f("ABS", "tsql_abs", (1, 1), &[U], NumberLike(0)),
     f("ACOS", "tsql_acos", (1, 1), &[F], FLOAT),
+    f(AGENT_DATETIME, "tsql_agent_datetime", (2, 2), &[I], Is(SqlType::DateTime)),
     f("ASCII", "tsql_ascii", (1, 1), &[T], INT),
     f("ASIN", "tsql_asin", (1, 1), &[F], FLOAT),
     f("ATAN", "tsql_atan", (1, 1), &[F], FLOAT),

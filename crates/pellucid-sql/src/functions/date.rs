@@ -23,6 +23,14 @@ pub(super) const SCALARS: &[Scalar] = &[
         let cut = part(a)?.truncated(moment_of(value_at(a, 1)?, data_type)?, data_type)?;
         text_value(cut.to_iso(data_type))
     }),
+    scalar("tsql_agent_datetime", |a| {
+        let (day, time) = (int(a, 0)?, int(a, 1)?);
+        let day = Moment::new(day / 10_000, day / 100 % 100, day % 100);
+        let moment = day.and_then(|day| day.at(time / 10_000, time / 100 % 100, time % 100, 0));
+        let nvarchar = SqlType::nvarchar(20);
+        let failed = || Message::date_out_of_range(nvarchar, SqlType::DateTime);
+        text_value(moment.ok_or_else(failed)?.to_iso(SqlType::DateTime))
+    }),
     scalar("tsql_datefromparts", |a| {
         let day = Moment::new(int(a, 0)?, int(a, 1)?, int(a, 2)?);
         made(day, SqlType::Date)

@@ -48,11 +48,16 @@ fn random_bytes(arguments: &[Value]) -> Result<Value> {
 
 /// A random uniqueidentifier (RFC 9562, version 4).
 fn new_id() -> Result<Value> {
+    new_guid().map(Value::Text)
+}
+
+/// A new uniqueidentifier.
+pub(crate) fn new_guid() -> Result<String> {
     let mut bytes = random::<16>()?;
     bytes[6] = bytes[6] & 0x0f | 0x40;
     bytes[8] = bytes[8] & 0x3f | 0x80;
     let hex = to_hex(&bytes);
-    Ok(Value::Text([&hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..]].join("-")))
+    Ok([&hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..]].join("-"))
 }
 
 /// A float from 0 to 1, both excluded. Not for keys.

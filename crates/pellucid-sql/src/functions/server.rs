@@ -42,7 +42,7 @@ const ANY: SqlType = SqlType::Variant;
 const ID: SqlType = SqlType::numeric(38, 0);
 
 /// Source: Microsoft's "System Functions", "Metadata Functions", "Security Functions", "Configuration Functions".
-const FUNCTIONS: &[ServerFunction] = &[
+pub(crate) const FUNCTIONS: &[ServerFunction] = &[
     function("APP_NAME", (0, 0), &[], NAME),
     function("ASYMKEY_ID", (1, 1), &[N], INT),
     function("CERT_ID", (1, 1), &[N], INT),
@@ -59,6 +59,7 @@ const FUNCTIONS: &[ServerFunction] = &[
     function("DATABASEPROPERTYEX", (2, 2), &[N], ANY),
     function("DB_ID", (0, 1), &[N], INT),
     function("DB_NAME", (0, 1), &[I], NAME),
+    function("DEFAULT_DOMAIN", (0, 0), &[], NAME),
     function("ERROR_LINE", (0, 0), &[], INT),
     function("ERROR_MESSAGE", (0, 0), &[], SqlType::nvarchar(4000)),
     function("ERROR_NUMBER", (0, 0), &[], INT),
@@ -71,6 +72,7 @@ const FUNCTIONS: &[ServerFunction] = &[
     function("FILEGROUP_ID", (1, 1), &[N], INT),
     function("FILEGROUP_NAME", (1, 1), &[I], NAME),
     function("FILEPROPERTY", (2, 2), &[N], INT),
+    function("FN_HADR_BACKUP_IS_PREFERRED_REPLICA", (1, 1), &[N], SqlType::Bit),
     function("FULLTEXTSERVICEPROPERTY", (1, 1), &[N], INT),
     function("HAS_DBACCESS", (1, 1), &[N], INT),
     function("HAS_PERMS_BY_NAME", (3, 5), &[N], INT),
@@ -152,10 +154,33 @@ pub(crate) fn server_function(name: &str) -> Option<&'static ServerFunction> {
     FUNCTIONS.iter().find(|function| function.name == name)
 }
 
-/// `tsql_server(name, ..)` and `tsql_now(type, utc)`.
+/// `tsql_server(name, ..)`, `tsql_now(type, utc)`, `tsql_scripted(number, ..)` and `tsql_look(path)`, the bits of `sys.dm_os_file_exists`.
 pub(super) fn register(connection: &Connection, server: Arc<dyn Server>) -> rusqlite::Result<()> {
     let flags = FunctionFlags::SQLITE_UTF8;
-    let clock = server.clone();
+    let (clock, files, scripted) = (server.clone(), server.clone(), server.clone());
+    pellucid_bundled::create_nested_function(
+        connection,
+        "tsql_scripted",
+        move |context, nested| {
+            let mut arguments = arguments(context)?;
+            let number = match arguments.first() {
+                Some(Value::Integer(number)) => usize::try_from(*number).ok(),
+                _ => None,
+            };
+            let Some(number) = number else { return Err(Message::raise(unexpected(0))) };
+            arguments.remove(0);
+            scripted.run(nested, number, arguments).map_err(Message::raise)
+        },
+    )?;
+    connection.create_scalar_function("tsql_look", 1, flags, move |context: &Context<'_>| {
+        Ok(match arguments(context)?.first() {
+            Some(Value::Text(path)) => {
+                let found = files.look(path).into_iter().enumerate();
+                Value::Integer(found.map(|(bit, is)| i64::from(is) << bit).sum())
+            }
+            _ => Value::Integer(0),
+        })
+    })?;
     connection.create_scalar_function("tsql_server", -1, flags, move |context: &Context<'_>| {
         call(&*server, &arguments(context)?).map_err(Message::raise)
     })?;

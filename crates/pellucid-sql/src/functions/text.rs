@@ -60,7 +60,10 @@ fn length(arguments: &[Value], at: usize, function: &str) -> Result<usize> {
 }
 
 fn invalid_length(function: &str) -> Message {
-    Message::of(table::BAD_LENGTH, [&function.to_uppercase()])
+    match function.eq_ignore_ascii_case("right") {
+        true => Message::of(table::BAD_RIGHT, []),
+        false => Message::of(table::BAD_LENGTH, []),
+    }
 }
 
 fn left(text: &str, most: usize) -> Result<Value> {

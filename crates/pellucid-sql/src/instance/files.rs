@@ -40,8 +40,15 @@ pub(crate) struct DatabaseFile {
 }
 
 impl DatabaseFile {
-    /// What a database without a table has: SQL Server's defaults.
+    /// What a database without a table has: SQL Server's defaults, which are others for its own databases.
     pub fn defaults(name: &str) -> [Self; 2] {
+        let (data, log) = match name {
+            "master" => ("master", "mastlog".to_owned()),
+            "tempdb" => ("tempdev", "templog".to_owned()),
+            "model" => ("modeldev", "modellog".to_owned()),
+            "msdb" => ("MSDBData", "MSDBLog".to_owned()),
+            other => (other, format!("{other}_log")),
+        };
         let of = |id, kind, name: String| Self {
             id,
             kind,
@@ -52,7 +59,7 @@ impl DatabaseFile {
             growth: 65_536,
             is_percent: false,
         };
-        [of(1, FileKind::Data, name.to_owned()), of(2, FileKind::Log, format!("{name}_log"))]
+        [of(1, FileKind::Data, data.to_owned()), of(2, FileKind::Log, log)]
     }
 }
 

@@ -1,13 +1,51 @@
-//! Procedures: what is kept of them in `msdb`, which is sealed.
+//! Procedures, views and functions of scripts: what is kept of them in `msdb`, which is sealed.
 
-use rusqlite::{OptionalExtension, Row};
+use rusqlite::{Connection, OptionalExtension, Row};
 
 use super::{Instance, Known};
 use crate::message::Result;
 
-/// A procedure as it was made.
+/// What a module is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ModuleKind {
+    Procedure,
+    View,
+    /// A scalar function.
+    Function,
+    /// A function of one query, which gives a table.
+    TableFunction,
+}
+
+impl ModuleKind {
+    /// `sys.objects.type`, as it is kept.
+    pub fn letter(self) -> &'static str {
+        match self {
+            Self::Procedure => "P",
+            Self::View => "V",
+            Self::Function => "FN",
+            Self::TableFunction => "IF",
+        }
+    }
+
+    /// Whether it is one that queries call.
+    pub fn is_function(self) -> bool {
+        matches!(self, Self::Function | Self::TableFunction)
+    }
+
+    /// What messages call it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Procedure => "procedure",
+            Self::View => "view",
+            Self::Function | Self::TableFunction => "function",
+        }
+    }
+}
+
+/// A procedure, view or function as it was made.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Module {
+    pub kind: ModuleKind,
     /// `Name`, or `Schema.Name` outside dbo.
     pub name: String,
     /// The batch that made it.
@@ -21,30 +59,56 @@ pub(crate) struct Module {
     pub quoted_identifier: bool,
 }
 
-const COLUMNS: &str = "name, definition, create_date, modify_date, ansi_nulls, quoted_identifier";
-
 impl Module {
     fn of_row(row: &Row<'_>) -> rusqlite::Result<Self> {
         Ok(Self {
-            name: row.get(0)?,
-            definition: row.get(1)?,
-            created: row.get(2)?,
-            modified: row.get(3)?,
-            ansi_nulls: row.get(4)?,
-            quoted_identifier: row.get(5)?,
+            name: row.get("name")?,
+            definition: row.get("definition")?,
+            created: row.get("create_date")?,
+            modified: row.get("modify_date")?,
+            ansi_nulls: row.get("ansi_nulls")?,
+            quoted_identifier: row.get("quoted_identifier")?,
+            // An instance of before, opened by an account that may only read it, does not say.
+            kind: match row.get_ref("kind").map(|kind| kind.as_str().ok()) {
+                Ok(Some("V")) => ModuleKind::View,
+                Ok(Some("FN")) => ModuleKind::Function,
+                Ok(Some("IF")) => ModuleKind::TableFunction,
+                _ => ModuleKind::Procedure,
+            },
         })
     }
 }
 
+/// Whether the table says what a module is: in an instance of before there are procedures only.
+///
+/// # Errors
+/// SQLite's.
+pub(super) fn tells_kinds(msdb: &Connection) -> rusqlite::Result<bool> {
+    let sql = "SELECT count(*) FROM pragma_table_info('pellucid_module') WHERE name = 'kind'";
+    msdb.query_row(sql, [], |row| row.get(0))
+}
+
+/// Makes it say so.
+///
+/// # Errors
+/// SQLite's.
+pub(super) fn tell_kinds(msdb: &Connection) -> rusqlite::Result<()> {
+    if !tells_kinds(msdb)? {
+        msdb.execute_batch(
+            "ALTER TABLE pellucid_module ADD COLUMN kind TEXT NOT NULL DEFAULT 'P'",
+        )?;
+    }
+    Ok(())
+}
+
 impl Instance {
-    /// The procedure of that name in a database.
+    /// The one of that name in a database.
     ///
     /// # Errors
     /// SQLite's.
     pub fn module(&self, known: &Known, name: &str) -> Result<Option<Module>> {
-        let sql =
-            format!("SELECT {COLUMNS} FROM pellucid_module WHERE database_id = ?1 AND name = ?2");
-        let mut statement = self.msdb.prepare_cached(&sql)?;
+        let sql = "SELECT * FROM pellucid_module WHERE database_id = ?1 AND name = ?2";
+        let mut statement = self.msdb.prepare_cached(sql)?;
         Ok(statement.query_row((known.id, name), Module::of_row).optional()?)
     }
 
@@ -53,9 +117,8 @@ impl Instance {
     /// # Errors
     /// SQLite's.
     pub fn modules(&self, known: &Known) -> Result<Vec<Module>> {
-        let sql =
-            format!("SELECT {COLUMNS} FROM pellucid_module WHERE database_id = ?1 ORDER BY name");
-        let mut statement = self.msdb.prepare_cached(&sql)?;
+        let sql = "SELECT * FROM pellucid_module WHERE database_id = ?1 ORDER BY name";
+        let mut statement = self.msdb.prepare_cached(sql)?;
         let rows = statement.query_map([known.id], Module::of_row)?;
         Ok(rows.collect::<rusqlite::Result<_>>()?)
     }
@@ -67,16 +130,18 @@ impl Instance {
     pub fn keep_module(
         &self,
         known: &Known,
-        name: &str,
+        (kind, name): (ModuleKind, &str),
         definition: &str,
         (ansi_nulls, quoted_identifier): (bool, bool),
     ) -> Result<()> {
-        let sql = "INSERT INTO pellucid_module VALUES \
-                   (?1, ?2, ?3, strftime('%Y-%m-%d %H:%M:%f'), strftime('%Y-%m-%d %H:%M:%f'), ?4, ?5) \
+        let sql = "INSERT INTO pellucid_module(database_id, name, definition, create_date, modify_date, ansi_nulls, \
+                   quoted_identifier, kind) \
+                   VALUES (?1, ?2, ?3, strftime('%Y-%m-%d %H:%M:%f'), strftime('%Y-%m-%d %H:%M:%f'), ?4, ?5, ?6) \
                    ON CONFLICT(database_id, name) DO UPDATE SET definition = excluded.definition, \
                    modify_date = excluded.modify_date, ansi_nulls = excluded.ansi_nulls, \
-                   quoted_identifier = excluded.quoted_identifier";
-        self.msdb.execute(sql, (known.id, name, definition, ansi_nulls, quoted_identifier))?;
+                   quoted_identifier = excluded.quoted_identifier, kind = excluded.kind";
+        let values = (known.id, name, definition, ansi_nulls, quoted_identifier, kind.letter());
+        self.msdb.execute(sql, values)?;
         Ok(())
     }
 
@@ -87,5 +152,31 @@ impl Instance {
     pub fn drop_module(&self, known: &Known, name: &str) -> Result<bool> {
         let sql = "DELETE FROM pellucid_module WHERE database_id = ?1 AND name = ?2";
         Ok(self.msdb.execute(sql, (known.id, name))? > 0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn modules_of_an_instance_of_before_are_procedures() {
+        let msdb = Connection::open_in_memory().unwrap();
+        msdb.execute_batch(
+            "CREATE TABLE pellucid_module(database_id INTEGER NOT NULL, name TEXT NOT NULL COLLATE NOCASE, \
+             definition TEXT NOT NULL, create_date TEXT NOT NULL, modify_date TEXT NOT NULL, \
+             ansi_nulls INTEGER NOT NULL, quoted_identifier INTEGER NOT NULL, PRIMARY KEY(database_id, name)); \
+             INSERT INTO pellucid_module VALUES (5, 'p', 'CREATE PROC p AS RETURN', '', '', 1, 1)",
+        )
+        .unwrap();
+        let found = |msdb: &Connection| {
+            msdb.query_row("SELECT * FROM pellucid_module", [], Module::of_row).unwrap()
+        };
+        assert_eq!(found(&msdb).kind, ModuleKind::Procedure);
+        tell_kinds(&msdb).unwrap();
+        tell_kinds(&msdb).unwrap();
+        assert_eq!((found(&msdb).kind, found(&msdb).name.as_str()), (ModuleKind::Procedure, "p"));
+        msdb.execute_batch("UPDATE pellucid_module SET kind = 'V'").unwrap();
+        assert_eq!(found(&msdb).kind, ModuleKind::View);
     }
 }

@@ -47,29 +47,72 @@ pub(crate) fn registry_name(key: &str, value: &str) -> String {
     format!(r"registry:{}\{value}", key.trim_matches('\\'))
 }
 
+/// What paths stand for: the folders of drives and the default one.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Places {
+    drives: BTreeMap<char, PathBuf>,
+    backup: PathBuf,
+}
+
+impl Places {
+    /// The file that `path` names; none of a drive that there is not.
+    pub fn file(&self, path: &str) -> Option<PathBuf> {
+        let drive = |letter: char| {
+            let known = self.drives.get(&letter.to_ascii_uppercase()).cloned();
+            known.ok_or_else(|| Message::path(path, "there is no such drive"))
+        };
+        resolved(path, drive, || Ok(self.backup.clone())).ok()
+    }
+}
+
+/// Whether there is a file of this name, whether it is a folder, and whether its folder is there; links are not followed.
+pub(crate) fn look_at(place: &Path) -> [bool; 3] {
+    let found = pellucid_files::paths::look(place).ok();
+    [
+        found.as_ref().is_some_and(std::fs::Metadata::is_file),
+        found.as_ref().is_some_and(std::fs::Metadata::is_dir),
+        place.parent().is_none_or(|parent| pellucid_files::paths::look(parent).is_ok()),
+    ]
+}
+
+/// The file that `path` names, with the folder of a drive and the default one.
+fn resolved(
+    path: &str,
+    drive: impl FnOnce(char) -> Result<PathBuf>,
+    default: impl FnOnce() -> Result<PathBuf>,
+) -> Result<PathBuf> {
+    if path.starts_with(r"\\") {
+        return Err(Message::path(
+            path,
+            "shares of other machines are not reached: mount it and name the folder",
+        ));
+    }
+    if let Some((letter, rest)) = split_drive(path) {
+        return inside(&drive(letter)?, rest)
+            .ok_or_else(|| Message::path(path, "it leaves the folder of its drive"));
+    }
+    let written = PathBuf::from(path.replace('\\', "/"));
+    if written.is_absolute() {
+        return Ok(written);
+    }
+    inside(&default()?, path).ok_or_else(|| Message::path(path, "it leaves the default folder"))
+}
+
 impl Instance {
     /// The file that `path` names.
     ///
     /// # Errors
     /// 50012 for `\\server\share`, and for a path that leaves the folder of its drive.
     pub fn file(&self, path: &str, folder: Folder) -> Result<PathBuf> {
-        if path.starts_with(r"\\") {
-            return Err(Message::path(
-                path,
-                "shares of other machines are not reached: mount it and name the folder",
-            ));
-        }
-        if let Some((drive, rest)) = split_drive(path) {
-            let root = self.drive(drive)?;
-            return inside(&root, rest)
-                .ok_or_else(|| Message::path(path, "it leaves the folder of its drive"));
-        }
-        let written = PathBuf::from(path.replace('\\', "/"));
-        if written.is_absolute() {
-            return Ok(written);
-        }
-        let root = self.folder(folder)?;
-        inside(&root, path).ok_or_else(|| Message::path(path, "it leaves the default folder"))
+        resolved(path, |drive| self.drive(drive), || self.folder(folder))
+    }
+
+    /// What paths stand for now, for whoever only looks.
+    ///
+    /// # Errors
+    /// 50012.
+    pub fn places(&self) -> Result<Places> {
+        Ok(Places { drives: self.known_drives()?, backup: self.folder(Folder::Backup)? })
     }
 
     /// The default folder, made if it is in the instance directory.

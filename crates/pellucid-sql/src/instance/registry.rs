@@ -166,7 +166,7 @@ impl Instance {
     fn system_path(&self, id: i64) -> PathBuf {
         match id {
             MSDB => self.msdb_path(),
-            MASTER => self.home.join("keyring"),
+            MASTER => self.master_path(),
             _ => PathBuf::new(),
         }
     }

@@ -16,7 +16,7 @@ CREATE TABLE IF NOT EXISTS pellucid_request(
 CREATE TABLE IF NOT EXISTS pellucid_module(
   database_id INTEGER NOT NULL, name TEXT NOT NULL COLLATE NOCASE, definition TEXT NOT NULL, create_date TEXT NOT NULL,
   modify_date TEXT NOT NULL, ansi_nulls INTEGER NOT NULL, quoted_identifier INTEGER NOT NULL,
-  PRIMARY KEY(database_id, name));
+  kind TEXT NOT NULL DEFAULT 'P', PRIMARY KEY(database_id, name));
 CREATE TABLE IF NOT EXISTS pellucid_request_text(
   pid INTEGER NOT NULL, started INTEGER NOT NULL, session_id INTEGER NOT NULL, statement TEXT NOT NULL,
   PRIMARY KEY(pid, started, session_id));

@@ -2,41 +2,9 @@
 
 use rusqlite::OptionalExtension;
 
+use super::options::{Setting, SETTINGS};
 use super::Instance;
 use crate::message::Result;
-
-/// An option of `sp_configure`.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Setting {
-    /// Its name.
-    pub name: &'static str,
-    /// The least value.
-    pub least: i64,
-    /// The greatest.
-    pub most: i64,
-    /// What it is without being set.
-    pub default: i64,
-    /// Shown only under `show advanced options`.
-    pub advanced: bool,
-}
-
-/// The options that mean something here. Source: Microsoft's "Server configuration options".
-pub(crate) const SETTINGS: [Setting; 8] = [
-    Setting { name: "backup checksum default", least: 0, most: 1, default: 0, advanced: false },
-    Setting {
-        name: "backup compression algorithm",
-        least: 0,
-        most: 3,
-        default: 0,
-        advanced: false,
-    },
-    Setting { name: "backup compression default", least: 0, most: 1, default: 0, advanced: false },
-    Setting { name: "EKM provider enabled", least: 0, most: 1, default: 0, advanced: true },
-    Setting { name: "media retention", least: 0, most: 365, default: 0, advanced: true },
-    Setting { name: "recovery interval (min)", least: 0, most: 32_767, default: 0, advanced: true },
-    Setting { name: "show advanced options", least: 0, most: 1, default: 0, advanced: false },
-    Setting { name: "xp_cmdshell", least: 0, most: 1, default: 0, advanced: true },
-];
 
 const DECLARED: &str = "database master key declared";
 

@@ -63,6 +63,7 @@ macro_rules! rows {
 mod backup;
 mod cursor;
 mod database;
+mod job;
 mod key;
 mod product;
 mod query;
@@ -71,6 +72,7 @@ mod script;
 pub(crate) use backup::*;
 pub(crate) use cursor::*;
 pub(crate) use database::*;
+pub(crate) use job::*;
 pub(crate) use key::*;
 pub(crate) use product::*;
 pub(crate) use query::*;
@@ -89,6 +91,7 @@ mod tests {
         backup::ROWS,
         cursor::ROWS,
         database::ROWS,
+        job::ROWS,
         key::ROWS,
         product::ROWS,
         query::ROWS,

@@ -14,7 +14,8 @@ use pellucid_vfs::pins::{Expectation, Lesser};
 use pellucid_vfs::seal_request::{Credentials, Request};
 use rusqlite::{Connection, OptionalExtension};
 
-use super::objects::Object;
+use super::modules::{ReadFunction, ReadView};
+use super::objects::{object_id, Object};
 use super::properties::{ColumnFacts, FileFacts};
 use super::server::DatabaseProperties;
 use super::{declared_type, Frame, Shared};
@@ -23,14 +24,20 @@ use crate::instance::files::{self, DatabaseFile, FILES_TABLE};
 use crate::instance::paths::Folder;
 use crate::instance::registry::text;
 use crate::instance::{own_uri, uri, Instance, Known, State, MASTER, MSDB, TEMPDB};
-use crate::message::{Message, Result};
-use crate::translate::{quoted, Catalog, Stored, Table, TableColumn};
+use crate::known;
+use crate::message::{table, Message, Result};
+use crate::translate::{
+    object_text, quoted, Catalog, FunctionDefinition, Program, Stored, Table, TableColumn,
+    ViewDefinition,
+};
 use crate::values::moment::{Moment, TICKS_SECOND};
-use crate::values::types::Family;
+use crate::values::types::{Family, SqlType};
 use crate::views;
 
 /// Databases attached at once: SQLite's limit is 10, and `msdb` is one.
 const ATTACHED_MOST: usize = 8;
+/// Expressions of a batch that are kept as SQLite has read them.
+const STATEMENTS_MOST: usize = 128;
 /// How long a statement waits for a lock of another connection's.
 const WAIT: std::time::Duration = std::time::Duration::from_secs(30);
 
@@ -42,11 +49,19 @@ pub(crate) struct Databases {
     current: RefCell<(i64, String)>,
     /// By number, the one used last at the end.
     attached: RefCell<Vec<(i64, PathBuf)>>,
+    /// Those that the statement at hand names, or the transaction around it: nobody else's name takes their place.
+    used: RefCell<Vec<i64>>,
     /// What the files of attached databases were seen to be.
     seen: RefCell<HashMap<i64, Rc<Kind>>>,
     has_msdb: Cell<bool>,
     has_master: Cell<bool>,
     table_variables: Cell<u32>,
+    pub(super) read_views: RefCell<Vec<ReadView>>,
+    pub(super) read_functions: RefCell<Vec<ReadFunction>>,
+    /// Whether the columns of views are being listed.
+    pub(super) lists_views: Cell<bool>,
+    /// The views of a translation that could not be used, the innermost first.
+    pub failed_views: RefCell<Vec<String>>,
 }
 
 impl std::fmt::Debug for Databases {
@@ -59,6 +74,7 @@ impl Databases {
     /// Sets up the connection: what waits and what is checked. The session is in master.
     pub fn new(connection: Connection, instance: Instance, shared: Arc<Shared>) -> Result<Self> {
         connection.busy_timeout(WAIT)?;
+        connection.set_prepared_statement_cache_capacity(STATEMENTS_MOST);
         connection.execute_batch("PRAGMA foreign_keys = ON; PRAGMA recursive_triggers = OFF")?;
         Ok(Self {
             connection,
@@ -66,10 +82,15 @@ impl Databases {
             shared,
             current: RefCell::new((MASTER, "master".to_owned())),
             attached: RefCell::default(),
+            used: RefCell::default(),
             seen: RefCell::default(),
             has_msdb: Cell::new(false),
             has_master: Cell::new(false),
             table_variables: Cell::new(0),
+            read_views: RefCell::default(),
+            read_functions: RefCell::default(),
+            lists_views: Cell::new(false),
+            failed_views: RefCell::default(),
         })
     }
 
@@ -141,7 +162,15 @@ impl Databases {
             self.connection.execute_batch(&format!("DETACH {}", quoted(&schema)))?;
         }
         if attached.len() >= ATTACHED_MOST {
-            let (oldest, _) = attached.remove(0);
+            let used = self.used.borrow();
+            let Some(at) = attached.iter().position(|(id, _)| !used.contains(id)) else {
+                let what = match self.connection.is_autocommit() {
+                    true => "more than 8 databases in one statement",
+                    false => "more than 8 databases in one transaction",
+                };
+                return Err(Message::unsupported(what));
+            };
+            let (oldest, _) = attached.remove(at);
             self.connection.execute_batch(&format!("DETACH \"d{oldest}\""))?;
         }
         if !known.path.is_file() {
@@ -172,6 +201,50 @@ impl Databases {
         Ok(schema)
     }
 
+    /// The same for a database that the statement at hand names.
+    ///
+    /// # Errors
+    /// As [`Self::attach`]; 50001 for one too many.
+    fn attach_named(&self, known: &Known) -> Result<String> {
+        let schema = self.attach(known)?;
+        let mut used = self.used.borrow_mut();
+        if !known.is_system() && !used.contains(&known.id) {
+            used.push(known.id);
+        }
+        Ok(schema)
+    }
+
+    /// A statement begins. What a transaction has used stays in use.
+    pub fn begin_statement(&self) {
+        if self.connection.is_autocommit() {
+            self.used.borrow_mut().clear();
+        }
+    }
+
+    /// The databases that the statement at hand names, by number.
+    pub fn in_use(&self) -> Vec<i64> {
+        self.used.borrow().clone()
+    }
+
+    /// Those that an earlier statement named: others may have taken their place meanwhile.
+    ///
+    /// # Errors
+    /// As [`Self::attach`]; 911 for one that is gone.
+    pub fn attach_again(&self, numbers: &[i64]) -> Result<()> {
+        let all = self.instance.databases()?;
+        for number in numbers {
+            let known = all.iter().find(|known| known.id == *number);
+            let gone = || Message::of(table::UNKNOWN_DATABASE, [number]);
+            self.attach_named(known.ok_or_else(gone)?)?;
+        }
+        Ok(())
+    }
+
+    /// The numbers of the databases that are attached, the one used last at the end.
+    pub fn attached_ids(&self) -> Vec<i64> {
+        self.attached.borrow().iter().map(|(id, _)| *id).collect()
+    }
+
     /// Whether SQLite opens the database for reading alone, as it does a standby. One that does not open is not.
     pub fn is_opened_read_only(&self, known: &Known) -> bool {
         let Ok(schema) = self.attach(known) else { return false };
@@ -184,10 +257,33 @@ impl Databases {
     /// # Errors
     /// SQLite's, within a transaction that uses it.
     pub fn release(&self, known: &Known) -> Result<()> {
+        let system = match known.id {
+            MASTER => Some((&self.has_master, "DETACH master")),
+            MSDB => Some((&self.has_msdb, "DETACH msdb")),
+            _ => None,
+        };
+        if let Some((is_attached, detach)) = system {
+            if is_attached.get() {
+                self.connection.execute_batch(detach)?;
+                is_attached.set(false);
+            }
+            return Ok(());
+        }
         let mut attached = self.attached.borrow_mut();
         if let Some(at) = attached.iter().position(|(id, _)| *id == known.id) {
             self.connection.execute_batch(&format!("DETACH \"d{}\"", known.id))?;
             attached.remove(at);
+        }
+        Ok(())
+    }
+
+    /// Lets go of every database, for whoever puts another `msdb` there: which database has which number is another one then.
+    ///
+    /// # Errors
+    /// As [`Self::release`].
+    pub fn release_all(&self) -> Result<()> {
+        for known in self.instance.databases()? {
+            self.release(&known)?;
         }
         Ok(())
     }
@@ -222,7 +318,10 @@ impl Databases {
     }
 
     /// The same, made if it is not there.
-    fn make_master(&self) -> Result<String> {
+    ///
+    /// # Errors
+    /// As [`Self::attach_master`].
+    pub fn make_master(&self) -> Result<String> {
         if !self.has_master.get() {
             let path = pellucid_backup::history::History::master_file()?;
             self.connection.execute("ATTACH ?1 AS master", [own_uri(&path)])?;
@@ -251,7 +350,7 @@ impl Databases {
         };
         let schema = match known.id {
             MASTER => self.make_master()?,
-            _ => self.attach(&known)?,
+            _ => self.attach_named(&known)?,
         };
         if known.id == MSDB {
             return Err(Message::unsupported("tables in msdb"));
@@ -340,7 +439,14 @@ impl Databases {
                 writable: hidden == 0,
                 identity: false,
                 nullable: !row.get::<_, bool>(4)?,
+                derived: false,
+                sensitive: false,
+                is_row: false,
             });
+        }
+        let own = self.row_column(schema, sqlite)?;
+        for column in &mut columns {
+            column.is_row = own.as_deref() == Some(&column.sqlite);
         }
         let text: Option<String> = self
             .connection
@@ -353,6 +459,11 @@ impl Databases {
             .flatten();
         let text = text.unwrap_or_default();
         let lower = text.to_ascii_lowercase();
+        if lower.contains("collate binary") {
+            for column in &mut columns {
+                column.sensitive = is_sensitive(&lower, &column.sqlite);
+            }
+        }
         if lower.contains("autoincrement") {
             if let Some(identity) = identity_column(&lower, &columns) {
                 columns[identity].writable = false;
@@ -362,6 +473,17 @@ impl Databases {
         let row =
             (!is_view && !lower.trim_end().ends_with("without rowid")).then(|| "rowid".to_owned());
         Ok(Table { sqlite: format!("{}.{}", quoted(schema), quoted(sqlite)), columns, row })
+    }
+
+    /// The column that SQLite may know the rows of a table by (lang_createtable.html, "ROWIDs and the INTEGER PRIMARY KEY").
+    ///
+    /// # Errors
+    /// SQLite's.
+    pub fn row_column(&self, schema: &str, sqlite: &str) -> Result<Option<String>> {
+        let sql = "SELECT max(name) FROM pragma_table_xinfo(?1, ?2) WHERE pk > 0 \
+                   HAVING count(*) = 1 AND max(type) = 'INTEGER' COLLATE NOCASE";
+        let mut statement = self.connection.prepare_cached(sql)?;
+        Ok(statement.query_row([sqlite, schema], |row| row.get(0)).optional()?)
     }
 
     /// Before a statement that asks the session for names: what there is now.
@@ -450,29 +572,37 @@ impl Databases {
             .unwrap_or_else(Moment::epoch)
     }
 
-    fn file_facts(&self) -> Result<Vec<FileFacts>> {
+    /// The pages of 8 KB that the current database's file has, and those in use; none of a system database.
+    pub fn pages(&self) -> Result<(i64, i64)> {
         const PAGE_BYTES: i64 = 8192;
         let known = self.current()?;
-        let files = self.files(&known)?;
-        let used = match known.is_system() {
-            true => 0,
-            false => {
-                let schema = quoted(&self.attach(&known)?);
-                let pragma = |name: &str| -> rusqlite::Result<i64> {
-                    let sql = format!("PRAGMA {schema}.{name}");
-                    self.connection.query_row(&sql, [], |row| row.get(0))
-                };
-                (pragma("page_count")? - pragma("freelist_count")?) * pragma("page_size")?
-            }
+        if known.is_system() {
+            return Ok((0, 0));
+        }
+        let schema = quoted(&self.attach(&known)?);
+        let pragma = |name: &str| -> rusqlite::Result<i64> {
+            let sql = format!("PRAGMA {schema}.{name}");
+            self.connection.query_row(&sql, [], |row| row.get(0))
         };
+        let (count, free, bytes) =
+            (pragma("page_count")?, pragma("freelist_count")?, pragma("page_size")?);
+        let whole = |count: i64| (count.saturating_mul(bytes) + PAGE_BYTES - 1) / PAGE_BYTES;
+        Ok((whole(count), whole(count - free)))
+    }
+
+    fn file_facts(&self) -> Result<Vec<FileFacts>> {
+        const PAGE_KB: i64 = 8;
+        let known = self.current()?;
+        let files = self.files(&known)?;
+        let (_, used) = self.pages()?;
         let facts = |file: DatabaseFile| {
             let is_log = file.kind == files::FileKind::Log;
-            let bytes = if is_log { size_kb(&known, &file) * 1024 } else { used };
+            let log_pages = (size_kb(&known, &file) + PAGE_KB - 1) / PAGE_KB;
             FileFacts {
                 id: file.id,
                 is_log,
                 is_read_only: known.is_read_only,
-                used_pages: bytes.div_euclid(PAGE_BYTES) + i64::from(bytes % PAGE_BYTES > 0),
+                used_pages: if is_log { log_pages } else { used },
                 name: file.name,
             }
         };
@@ -481,16 +611,20 @@ impl Databases {
 
     fn columns(&self, objects: &[Object]) -> Result<Vec<ColumnFacts>> {
         let mut columns = Vec::new();
+        let mut add = |object, all: Vec<(String, SqlType)>| {
+            for (number, (name, data_type)) in (1..).zip(all) {
+                columns.push(ColumnFacts { object, number, name, data_type });
+            }
+        };
         for object in objects.iter().filter(|object| !object.sqlite.is_empty()) {
             let found = self.table_of(&object.attached, &object.sqlite, object.kind == "V")?;
-            for (at, column) in (1..).zip(found.columns) {
-                columns.push(ColumnFacts {
-                    object: object.id,
-                    number: at,
-                    name: column.name,
-                    data_type: column.data_type,
-                });
-            }
+            let found = found.columns.into_iter().map(|one| (one.name, one.data_type));
+            add(object.id, found.collect());
+        }
+        let known = self.current()?;
+        for (view, found) in self.columns_of_views(&known)? {
+            let found = found.into_iter().map(|one| (one.name, one.data_type));
+            add(object_id(&known.name, &view), found.collect());
         }
         Ok(columns)
     }
@@ -516,8 +650,8 @@ impl Databases {
                 self.objects_of(&known.name, &format!("d{}", known.id), &mut objects)?;
             }
             for module in self.instance.modules(&known)? {
-                let object = Object::new(&known.name, "", &module.name, "P");
-                // It has no columns.
+                let object = Object::new(&known.name, "", &module.name, module.kind.letter());
+                // Its columns are none of SQLite's.
                 let sqlite = String::new();
                 objects.push(Object { definition: Some(module.definition), sqlite, ..object });
             }
@@ -601,6 +735,19 @@ pub(crate) fn sqlite_name(name: &ObjectName) -> String {
     }
 }
 
+/// Whether the text of a table that CREATE TABLE has made gives a column the collation of a `_CS` or `_BIN`.
+fn is_sensitive(lower: &str, column: &str) -> bool {
+    let name = quoted(&column.to_ascii_lowercase());
+    let rest = lower.find(&name).map(|at| &lower[at + name.len()..]);
+    rest.is_some_and(|rest| {
+        // What stands behind the type, whose precision has commas, too.
+        let own = rest.split(" collate ").nth(1).zip(rest.split(" collate ").next());
+        own.is_some_and(|(collation, before)| {
+            collation.starts_with("binary") && !before.contains('"')
+        })
+    })
+}
+
 /// The column that the text of a table numbers by itself.
 fn identity_column(lower: &str, columns: &[TableColumn]) -> Option<usize> {
     columns.iter().position(|column| {
@@ -647,6 +794,9 @@ impl Catalog for Names<'_> {
         if schema.eq_ignore_ascii_case("sys") || schema.eq_ignore_ascii_case("information_schema") {
             let view = views::find(schema, object);
             return match (view, database) {
+                (None, _) if known::is_view(schema, object) => {
+                    Err(Message::unsupported(object_text(name)))
+                }
                 (None, _) => Ok(None),
                 (Some(view), None) => databases.server_view(view).map(Some),
                 // Of another database: as if the session were there.
@@ -674,6 +824,9 @@ impl Catalog for Names<'_> {
             let own = schema.is_empty() || schema.eq_ignore_ascii_case("dbo");
             return match views::find("msdb", object).filter(|_| own) {
                 Some(view) => databases.server_view(view).map(Some),
+                None if own && known::is_of_msdb(object) => {
+                    Err(Message::unsupported(object_text(name)))
+                }
                 None => Ok(None),
             };
         }
@@ -696,6 +849,9 @@ impl Catalog for Names<'_> {
                 }
             }
         }
+        let is_own = schema.is_empty() || schema.eq_ignore_ascii_case("dbo");
+        let is_elsewhere = known::is_compatibility_view(object)
+            || (known.id == MASTER && known::is_of_master(object));
         // Of another database: as if the session were there.
         let compatible = || match views::find("sys", object).filter(|view| view.is_compatibility) {
             Some(view) => {
@@ -705,15 +861,69 @@ impl Catalog for Names<'_> {
                 databases.enter(&here);
                 table.map(Some)
             }
+            None if is_own && is_elsewhere => Err(Message::unsupported(object_text(name))),
             None => Ok(None),
         };
         if known.is_system() {
             return compatible();
         }
-        let attached = databases.attach(&known)?;
+        let attached = databases.attach_named(&known)?;
         match databases.find_object(&attached, name)? {
             Some((sqlite, is_view)) => databases.table_of(&attached, &sqlite, is_view).map(Some),
             None => compatible(),
+        }
+    }
+
+    fn view(&self, name: &ObjectName) -> Result<Option<ViewDefinition>> {
+        let is_servers = name.schema.as_ref().map(Name::as_str).is_some_and(|schema| {
+            schema.eq_ignore_ascii_case("sys") || schema.eq_ignore_ascii_case("information_schema")
+        });
+        if is_servers || name.server.is_some() || name.object.as_str().starts_with('#') {
+            return Ok(None);
+        }
+        let databases = self.databases;
+        let known = match &name.database {
+            Some(database) => databases.instance.find(database.as_str())?,
+            None => Some(databases.current()?),
+        };
+        match known {
+            Some(known) => databases.view(&known, &sqlite_name(name)),
+            None => Ok(None),
+        }
+    }
+
+    fn function(&self, name: &ObjectName) -> Result<Option<FunctionDefinition>> {
+        if name.schema.is_none() && name.database.is_none() || name.server.is_some() {
+            return Ok(None);
+        }
+        let databases = self.databases;
+        let known = match &name.database {
+            Some(database) => databases.instance.find(database.as_str())?,
+            None => Some(databases.current()?),
+        };
+        match known {
+            Some(known) => databases.function(&known, &sqlite_name(name)),
+            None => Ok(None),
+        }
+    }
+
+    fn reserve_program(&self, key: &str) -> (usize, bool) {
+        self.databases.shared.programs.reserve(key)
+    }
+
+    fn keep_program(&self, number: usize, program: Program) -> Result<()> {
+        // What it asks the session for has to be there when it runs.
+        program.statements().into_iter().try_for_each(|sql| self.databases.refresh(sql))?;
+        self.databases.shared.programs.keep(number, program);
+        Ok(())
+    }
+
+    fn view_failed(&self, name: &ObjectName, found: &Message) {
+        /// What names and columns are not, or not any more.
+        const OF_BINDING: [u32; 12] =
+            [206, 207, 208, 209, 911, 4104, 4121, 8120, 8155, 8156, 8158, 8159];
+        if OF_BINDING.contains(&found.number) {
+            self.databases.failed_views.borrow_mut().push(object_text(name));
         }
     }
 

@@ -21,6 +21,12 @@ pub(crate) struct Cursor {
     pub variables: Frame,
     /// Whether FETCH takes NEXT alone.
     pub is_forward_only: bool,
+    /// Whether ROLLBACK leaves it open: STATIC was asked for, or SQL Server would make it static of itself.
+    pub survives_rollback: bool,
+    /// The batch that declares it.
+    pub batch: u64,
+    /// The databases of its query.
+    pub databases: Vec<i64>,
     /// Its rows; none while it is closed.
     pub open: Option<OpenCursor>,
 }

@@ -1,15 +1,19 @@
 //! What functions of SQLite ask the session for: the clock, names, counters, the error that CATCH has caught.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 use super::cursor::CursorStatus;
 use super::objects::Object;
+use super::programs::Programs;
 use super::properties::{
     bytes_most, connection_property, type_id, type_name, CertificateFacts, ColumnFacts, FileFacts,
 };
 use crate::functions::Server;
+use crate::instance::paths::{look_at, Places};
+use crate::jobs::accounts;
 use crate::message::{Message, Result};
 use crate::values::convert::Value;
 use crate::values::moment::Moment;
@@ -20,6 +24,9 @@ const VERSION: (i64, &str) = (16, "16.0.0.0");
 
 /// Microseconds of one tick of SQL Server's.
 const TICK_MICROSECONDS: i64 = 31_250;
+
+/// Folders that are remembered, at most.
+const ASKED_MOST: usize = 1000;
 
 /// The processor time of this process, in ticks.
 fn busy_ticks() -> i64 {
@@ -46,6 +53,8 @@ pub(crate) struct Shared {
     session_id: i64,
     begun: (Moment, Instant),
     state: Mutex<State>,
+    /// Those of scalar functions that statements call.
+    pub programs: Programs,
 }
 
 /// What DATABASEPROPERTYEX asks for.
@@ -75,6 +84,9 @@ struct State {
     /// Each with whether it was set for the whole server.
     trace_flags: BTreeMap<i64, bool>,
     folders: [String; 3],
+    places: Places,
+    /// Folders that `sys.dm_os_file_exists` has found.
+    asked_for: Vec<PathBuf>,
     properties: Vec<DatabaseProperties>,
     row_count: i64,
     error: u32,
@@ -104,6 +116,7 @@ impl Shared {
             // As SQL Server's, a smallint above those of its own sessions.
             session_id: 51 + i64::from(std::process::id() % 32_000),
             begun: (now(), Instant::now()),
+            programs: Programs::default(),
             state: Mutex::new(State {
                 database: (1, "master".to_owned()),
                 databases: Vec::new(),
@@ -116,6 +129,8 @@ impl Shared {
                 context: BTreeMap::new(),
                 trace_flags: BTreeMap::new(),
                 folders: Default::default(),
+                places: Places::default(),
+                asked_for: Vec::new(),
                 properties: Vec::new(),
                 row_count: 0,
                 error: 0,
@@ -259,6 +274,16 @@ impl Shared {
         state.folders = folders;
     }
 
+    /// Sets what paths stand for, for `sys.dm_os_file_exists`.
+    pub fn set_places(&self, places: Places) {
+        self.state().places = places;
+    }
+
+    /// The folders that the session has asked for and found.
+    pub fn folders_asked_for(&self) -> Vec<PathBuf> {
+        self.state().asked_for.clone()
+    }
+
     /// Sets what DATABASEPROPERTYEX gives.
     pub fn set_properties(&self, properties: Vec<DatabaseProperties>) {
         self.state().properties = properties;
@@ -347,8 +372,28 @@ impl Shared {
             "instancedefaultdatapath" => text(&with_separator(&state.folders[0])),
             "instancedefaultlogpath" => text(&with_separator(&state.folders[1])),
             "instancedefaultbackuppath" => text(&state.folders[2]),
+            // Those of this collation.
             "collation" => text("SQL_Latin1_General_CP1_CI_AS"),
-            "isclustered"
+            "collationid" => Value::Integer(872_468_488),
+            "comparisonstyle" => Value::Integer(196_609),
+            "lcid" => Value::Integer(1033),
+            "sqlcharset" => Value::Integer(1),
+            "sqlcharsetname" => text("iso_1"),
+            "sqlsortorder" => Value::Integer(52),
+            "sqlsortordername" => text("nocase_iso"),
+            "pathseparator" => text("/"),
+            // It is not used any more, in SQL Server either.
+            "licensetype" => text("DISABLED"),
+            "filestreamconfiguredlevel"
+            | "filestreameffectivelevel"
+            | "isadvancedanalyticsinstalled"
+            | "isbigdatacluster"
+            | "isexternalauthenticationonly"
+            | "isexternalgovernanceenabled"
+            | "isserversuspendedforsnapshotbackup"
+            | "istempdbmetadatamemoryoptimized"
+            | "suspendeddatabasecount"
+            | "isclustered"
             | "ishadrenabled"
             | "issingleuser"
             | "isfulltextinstalled"
@@ -437,6 +482,25 @@ impl Server for Shared {
         self.statement_time()
     }
 
+    fn look(&self, path: &str) -> [bool; 3] {
+        let mut state = self.state();
+        let Some(place) = state.places.file(path) else { return [false; 3] };
+        let found = look_at(&place);
+        if found[1] && state.asked_for.len() < ASKED_MOST && !state.asked_for.contains(&place) {
+            state.asked_for.push(place);
+        }
+        found
+    }
+
+    fn run(
+        &self,
+        connection: &rusqlite::Connection,
+        number: usize,
+        arguments: Vec<Value>,
+    ) -> Result<Value> {
+        self.programs.run(connection, number, arguments)
+    }
+
     fn call(&self, function: &str, arguments: &[Value]) -> Result<Value> {
         let argument = |at: usize| match arguments.get(at) {
             Some(Value::Text(text)) => text.as_str(),
@@ -466,6 +530,8 @@ impl Server for Shared {
             "@@MICROSOFTVERSION" => Value::Integer(VERSION.0 << 24),
             "DB_ID" => number(self.database(&state, arguments).0),
             "DB_NAME" | "ORIGINAL_DB_NAME" => name(self.database(&state, arguments).1),
+            // Of a database in no availability group it is true.
+            "FN_HADR_BACKUP_IS_PREFERRED_REPLICA" => Value::Integer(1),
             "HAS_DBACCESS" => number(self.database(&state, arguments).0.map(|_| 1)),
             "DATABASEPROPERTYEX" => state
                 .properties
@@ -477,7 +543,8 @@ impl Server for Shared {
                     state.certificates.iter().find(|other| other.eq_ignore_ascii_case(argument(0)));
                 number(found.map(|name| super::object_id("certificate", name)))
             }
-            "ASYMKEY_ID" | "KEY_GUID" => Value::Null,
+            // This machine is in no domain of Windows.
+            "ASYMKEY_ID" | "KEY_GUID" | "DEFAULT_DOMAIN" => Value::Null,
             "KEY_ID" => number(
                 state
                     .keys
@@ -594,11 +661,13 @@ impl Server for Shared {
             "SCHEMA_ID" => match arguments.first() {
                 None => Value::Integer(1),
                 _ if argument(0).eq_ignore_ascii_case("dbo") => Value::Integer(1),
+                _ if argument(0).eq_ignore_ascii_case("INFORMATION_SCHEMA") => Value::Integer(3),
                 _ if argument(0).eq_ignore_ascii_case("sys") => Value::Integer(4),
                 _ => Value::Null,
             },
             "SCHEMA_NAME" => match integer(0).unwrap_or(1) {
                 1 => text("dbo"),
+                3 => text("INFORMATION_SCHEMA"),
                 4 => text("sys"),
                 _ => Value::Null,
             },
@@ -607,6 +676,10 @@ impl Server for Shared {
             "IS_SRVROLEMEMBER" | "IS_MEMBER" | "IS_ROLEMEMBER" | "HAS_PERMS_BY_NAME" => {
                 Value::Integer(1)
             }
+            "SUSER_SNAME" if !arguments.is_empty() => match &arguments[0] {
+                Value::Blob(sid) => name(accounts::name_of_sid(sid)),
+                _ => Value::Null,
+            },
             "ORIGINAL_LOGIN" | "SUSER_NAME" | "SUSER_SNAME" | "SYSTEM_USER" => text(&self.user),
             "SUSER_ID" | "DATABASE_PRINCIPAL_ID" | "USER_ID" => Value::Integer(1),
             "SUSER_SID" => Value::Blob(vec![1]),

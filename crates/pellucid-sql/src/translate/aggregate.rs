@@ -9,9 +9,13 @@ use super::{typed, Typed, View, Work};
 use crate::message::{table, Message, Result};
 use crate::values::types::{average, sum, Family, SqlType};
 
+/// The aggregates.
+pub(crate) const AGGREGATES: [&str; 7] =
+    ["AVG", "COUNT", "COUNT_BIG", "MAX", "MIN", "STRING_AGG", "SUM"];
+
 /// Whether a function, in capitals, is an aggregate.
 pub(super) fn is_aggregate(name: &str) -> bool {
-    matches!(name, "AVG" | "COUNT" | "COUNT_BIG" | "MAX" | "MIN" | "STRING_AGG" | "SUM")
+    AGGREGATES.contains(&name)
 }
 
 impl Work<'_> {

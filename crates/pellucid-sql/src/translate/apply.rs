@@ -27,6 +27,9 @@ impl Work<'_> {
         if let Some(call) = super::table_function::called(right) {
             return self.server_table_applied(call, word, level, outer, text);
         }
+        if self.scripted_applied(right, keep, level, outer, text)? {
+            return Ok(());
+        }
         // Tables of the right side are known apart from those of the left until both are joined.
         let mut added = Level::default();
         level.used.set(false);
@@ -82,7 +85,7 @@ impl Work<'_> {
         Ok((table, joined))
     }
 
-    fn query_applied(
+    pub(super) fn query_applied(
         &mut self,
         query: &Query,
         alias: &TableAlias,
@@ -220,5 +223,11 @@ fn substituted(alias: &TableAlias, relation: &Relation, values: Vec<String>) -> 
             },
         })
         .collect();
-    Ok(ScopeTable { name: alias.name.clone().into(), columns, computed: true, row: None })
+    Ok(ScopeTable {
+        name: alias.name.clone().into(),
+        columns,
+        computed: true,
+        row: None,
+        is_prefixed: false,
+    })
 }

@@ -222,6 +222,20 @@ impl Statement {
         Ok(prepared)
     }
 
+    /// The same, kept with the connection for the next time: the value of an expression is asked for often.
+    ///
+    /// # Errors
+    /// SQLite's.
+    pub fn prepare_cached<'c>(
+        &self,
+        connection: &'c Connection,
+        variables: &dyn Variables,
+    ) -> Result<rusqlite::CachedStatement<'c>> {
+        let mut prepared = connection.prepare_cached(&self.sql)?;
+        bind(&mut prepared, self.bound(variables, &[]))?;
+        Ok(prepared)
+    }
+
     /// The values of its parameters.
     pub fn bound(&self, variables: &dyn Variables, row: &[Value]) -> Vec<Value> {
         self.parameters

@@ -4,10 +4,11 @@
 //! joined rows belong to one row, UPDATE takes any of them, as SQL Server does.
 
 use pellucid_tsql::ast::{
-    ChangeTarget, ColumnName, Condition, Delete, Insert, InsertSource, Name, ObjectName, SetTarget,
-    TablePrimary, TableSource, Top, Update,
+    ChangeTarget, ColumnName, CommonTable, Condition, Delete, Insert, InsertSource, Name,
+    ObjectName, SetTarget, TablePrimary, TableSource, Top, Update,
 };
 
+use super::module::Named;
 use super::scope::{called, same, Clause, Level, Typed, View};
 use super::{
     quoted, Parameter, ResultColumn, Statement, Stored, Table, TableColumn, Translator, Work,
@@ -16,15 +17,36 @@ use crate::message::{table, Message, Result};
 use crate::values::types::{Family, Length};
 
 /// The rows that are changed.
-struct Target {
-    table: Table,
+pub(super) struct Target {
+    pub table: Table,
     /// How it is written.
-    name: String,
+    pub name: String,
     /// Its number among the tables of the level.
-    at: usize,
-    level: Level,
+    pub at: usize,
+    pub level: Level,
     /// From FROM on.
-    tail: String,
+    pub tail: String,
+}
+
+/// The parts of an UPDATE or a DELETE.
+pub(super) struct Changed {
+    pub with: String,
+    pub found: Target,
+    /// What identifies a row of it.
+    pub row: String,
+    pub limit: String,
+    /// What UPDATE sets, quoted.
+    pub names: Vec<String>,
+    /// To what.
+    pub values: Vec<String>,
+}
+
+impl Changed {
+    /// `name = alias.v1, ..`
+    pub fn set(&self, alias: &str) -> Vec<String> {
+        let names = self.names.iter().enumerate();
+        names.map(|(at, name)| format!("{name} = {alias}.v{}", at + 1)).collect()
+    }
 }
 
 impl Translator<'_> {
@@ -119,7 +141,10 @@ impl Work<'_> {
     }
 
     /// The columns that INSERT .. EXECUTE gives values to.
-    fn executed_columns(&mut self, insert: &Insert) -> Result<(Table, String, Vec<TableColumn>)> {
+    pub(super) fn executed_columns(
+        &mut self,
+        insert: &Insert,
+    ) -> Result<(Table, String, Vec<TableColumn>)> {
         if insert.top.is_some() {
             return Err(Message::unsupported("INSERT TOP"));
         }
@@ -144,11 +169,34 @@ impl Work<'_> {
     }
 
     pub(super) fn update(&mut self, update: &Update) -> Result<String> {
+        let updated = self.updated(update)?;
+        let list: Vec<String> = updated
+            .values
+            .iter()
+            .enumerate()
+            .map(|(at, value)| format!("{value} AS v{}", at + 1))
+            .collect();
+        let found = &updated.found;
+        Ok(format!(
+            "{}UPDATE {} AS u SET {} FROM (SELECT {} AS k, {}{}{}) AS s WHERE u.{} = s.k",
+            updated.with,
+            found.table.sqlite,
+            updated.set("s").join(", "),
+            updated.row,
+            list.join(", "),
+            found.tail,
+            updated.limit,
+            found.table.row.as_deref().unwrap_or_default(),
+        ))
+    }
+
+    pub(super) fn updated(&mut self, update: &Update) -> Result<Changed> {
         self.options(&update.options)?;
         let mut common = Level::default();
         let with = self.with(&update.with, &mut common, View::EMPTY)?;
         let outer = View::inner(&View::EMPTY, &common, Clause::Other);
-        let found = self.found(&update.target, &update.from, update.filter.as_ref(), outer)?;
+        let among = (&update.with[..], &update.from[..]);
+        let found = self.found(&update.target, among, update.filter.as_ref(), outer)?;
         let limit = self.change_limit(update.top.as_ref())?;
         let view = View::inner(&outer, &found.level, Clause::Where);
         let mut names = Vec::new();
@@ -163,6 +211,9 @@ impl Work<'_> {
                 .iter()
                 .find(|other| same(&other.name, column.column.as_str()))
                 .ok_or_else(|| Message::of(table::UNKNOWN_COLUMN, [&column.column.as_str()]))?;
+            if target.derived {
+                return Err(super::change_common::derived_field(&found.name));
+            }
             if !target.writable {
                 return Err(Message::of(table::IDENTITY_UPDATED, [&target.name]));
             }
@@ -187,36 +238,33 @@ impl Work<'_> {
             values.push(value);
         }
         let row = row_of(&found)?;
-        let list: Vec<String> = values
-            .iter()
-            .enumerate()
-            .map(|(at, value)| format!("{value} AS v{}", at + 1))
-            .collect();
-        let set: Vec<String> =
-            names.iter().enumerate().map(|(at, name)| format!("{name} = s.v{}", at + 1)).collect();
-        let key = found.table.row.clone().unwrap_or_default();
-        Ok(format!(
-            "{with}UPDATE {table} AS u SET {} FROM (SELECT {row} AS k, {}{}{limit}) AS s WHERE u.{key} = s.k",
-            set.join(", "),
-            list.join(", "),
-            found.tail,
-            table = found.table.sqlite,
-        ))
+        Ok(Changed { with, found, row, limit, names, values })
     }
 
     pub(super) fn delete(&mut self, delete: &Delete) -> Result<String> {
+        let deleted = self.deleted(delete)?;
+        let table = &deleted.found.table;
+        Ok(format!(
+            "{}DELETE FROM {} WHERE {} IN (SELECT {}{}{})",
+            deleted.with,
+            table.sqlite,
+            table.row.as_deref().unwrap_or_default(),
+            deleted.row,
+            deleted.found.tail,
+            deleted.limit
+        ))
+    }
+
+    pub(super) fn deleted(&mut self, delete: &Delete) -> Result<Changed> {
         self.options(&delete.options)?;
         let mut common = Level::default();
         let with = self.with(&delete.with, &mut common, View::EMPTY)?;
         let outer = View::inner(&View::EMPTY, &common, Clause::Other);
-        let found = self.found(&delete.target, &delete.from, delete.filter.as_ref(), outer)?;
+        let among = (&delete.with[..], &delete.from[..]);
+        let found = self.found(&delete.target, among, delete.filter.as_ref(), outer)?;
         let limit = self.change_limit(delete.top.as_ref())?;
         let row = row_of(&found)?;
-        let key = found.table.row.clone().unwrap_or_default();
-        Ok(format!(
-            "{with}DELETE FROM {} WHERE {key} IN (SELECT {row}{}{limit})",
-            found.table.sqlite, found.tail
-        ))
+        Ok(Changed { with, found, row, limit, names: Vec::new(), values: Vec::new() })
     }
 
     fn change_limit(&mut self, top: Option<&Top>) -> Result<String> {
@@ -230,10 +278,19 @@ impl Work<'_> {
     fn found(
         &mut self,
         target: &ChangeTarget,
-        from: &[TableSource],
+        (with, from): (&[CommonTable], &[TableSource]),
         filter: Option<&Condition>,
         outer: View<'_>,
     ) -> Result<Target> {
+        if let Some((at, called)) = common_of(target, with, from) {
+            let mut found = self.common_target(&with[at], called, at, outer)?;
+            if let Some(filter) = filter {
+                let view = View::inner(&outer, &found.level, Clause::Where);
+                let filter = self.condition(filter, view)?;
+                found.tail.push_str(&format!(" WHERE {filter}"));
+            }
+            return Ok(found);
+        }
         let mut level = Level::default();
         let (table, name, at, mut tail) = if from.is_empty() {
             let (table, name) = self.target_table(target, outer)?;
@@ -325,7 +382,11 @@ impl Work<'_> {
     }
 
     /// The stored table that a FROM clause names.
-    fn changed(&mut self, primary: &TablePrimary, outer: View<'_>) -> Result<(Table, String)> {
+    pub(super) fn changed(
+        &mut self,
+        primary: &TablePrimary,
+        outer: View<'_>,
+    ) -> Result<(Table, String)> {
         match primary {
             TablePrimary::Table { name, .. } => {
                 not_common(name, outer)?;
@@ -345,7 +406,7 @@ impl Work<'_> {
                 Ok((self.named_table(name)?, super::scope::object_text(name)))
             }
             ChangeTarget::Variable(variable) => {
-                let table = self.catalog.table_variable(&variable.0);
+                let table = self.table_variable(&variable.0);
                 let table = table.ok_or_else(|| Message::undeclared_table(&variable.0))?;
                 Ok((table, format!("@{}", variable.0)))
             }
@@ -353,8 +414,10 @@ impl Work<'_> {
     }
 
     fn named_table(&mut self, name: &ObjectName) -> Result<Table> {
-        let table = self.catalog.table(name)?;
-        table.ok_or_else(|| Message::of(table::UNKNOWN_OBJECT, [&super::scope::object_text(name)]))
+        match self.named(name)? {
+            Named::Table(table) => Ok(table),
+            Named::View(_) => Err(Message::unsupported("change of rows through a view")),
+        }
     }
 
     /// The column of the changed table itself.
@@ -393,6 +456,31 @@ impl Work<'_> {
             }
             _ => value.sql,
         })
+    }
+}
+
+/// The common table expression that the target is, where it stands alone or FROM names nothing but it: its place in WITH, and
+/// what it is called.
+fn common_of<'t>(
+    target: &'t ChangeTarget,
+    with: &[CommonTable],
+    from: &'t [TableSource],
+) -> Option<(usize, &'t Name)> {
+    let ChangeTarget::Table { name, .. } = target else { return None };
+    let of = |name: &ObjectName| {
+        let is_it = |common: &CommonTable| same(common.name.as_str(), name.object.as_str());
+        with.iter().position(is_it).filter(|_| name.is_bare())
+    };
+    match from {
+        [] => of(name).map(|at| (at, &name.object)),
+        [TableSource { table: TablePrimary::Table { name: only, alias, .. }, joins }]
+            if joins.is_empty() && name.is_bare() =>
+        {
+            let called = alias.as_ref().unwrap_or(&only.object);
+            let is_meant = same(called.as_str(), name.object.as_str());
+            of(only).filter(|_| is_meant).map(|at| (at, called))
+        }
+        _ => None,
     }
 }
 

@@ -3,7 +3,9 @@
 //! Text is compared without case of the letters A to Z (SQLite's NOCASE) and without spaces at its end; under a
 //! collation with `_CS` or `_BIN` exactly.
 
-use pellucid_tsql::ast::{Comparison, Condition, Expression, InList, Literal, Quantifier, Query};
+use pellucid_tsql::ast::{
+    Comparison, Condition, Expression, InList, Literal, Quantifier, Query, QueryBody, SelectItem,
+};
 
 use super::convert::operand_type;
 use super::scope::{Clause, Relation};
@@ -22,7 +24,12 @@ impl Work<'_> {
         match condition {
             Condition::And(all) => self.conditions(all, "AND", view),
             Condition::Or(all) => self.conditions(all, "OR", view),
-            Condition::Not(inner) => Ok(format!("(NOT {})", self.condition(inner, view)?)),
+            Condition::Not(inner) => {
+                self.depth += 1;
+                let inner = self.condition(inner, view)?;
+                self.depth -= 1;
+                Ok(format!("(NOT {inner})"))
+            }
             Condition::Compare { left, comparison, right } => {
                 let may_be_null = [may_be_null(left), may_be_null(right)];
                 let left = self.expression(left, view)?;
@@ -85,7 +92,10 @@ impl Work<'_> {
                 Ok(format!("({left} IS {not}{right}{collation})"))
             }
             Condition::Exists(query) => {
-                let relation = self.sub_query(query, view)?;
+                let relation = match starless(query) {
+                    Some(query) => self.sub_query(&query, view)?,
+                    None => self.sub_query(query, view)?,
+                };
                 Ok(format!("EXISTS ({})", relation.sql))
             }
         }
@@ -325,4 +335,18 @@ fn trimmed(sql: &str) -> String {
         true if sql.matches('\'').count() == 2 => sql.to_owned(),
         _ => format!("rtrim({sql})"),
     }
+}
+
+/// What EXISTS asks where it selects `*` of groups or of no table: no column is looked at, so that none has to be there.
+fn starless(query: &Query) -> Option<Query> {
+    let QueryBody::Select(select) = &query.body else { return None };
+    let is_star = |item: &SelectItem| matches!(item, SelectItem::Star(None));
+    let is_grouped = !select.group.is_empty() || select.having.is_some();
+    if !(is_grouped || select.from.is_empty()) || !select.items.iter().all(is_star) {
+        return None;
+    }
+    let mut select = select.clone();
+    let value = Expression::Literal(Literal::Integer("1".to_owned()));
+    select.items = vec![SelectItem::Value { value, alias: None }];
+    Some(Query { body: QueryBody::Select(select), ..query.clone() })
 }

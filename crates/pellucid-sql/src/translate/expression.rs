@@ -10,6 +10,7 @@ use super::convert::{decimal_literal, literal, literal_as};
 use super::scope::Clause;
 use super::{typed, Parameter, Typed, View, Work};
 use crate::functions::server_function;
+use crate::known;
 use crate::message::{table, Message, Result};
 use crate::values::convert::{parse_float, to_hex, Value};
 use crate::values::decimal::Decimal;
@@ -18,10 +19,13 @@ use crate::values::types::{literal_numeric, Length, SqlType};
 impl Work<'_> {
     /// A value and its type.
     pub(super) fn expression(&mut self, expression: &Expression, view: View<'_>) -> Result<Typed> {
-        match self.splits() {
+        self.depth += 1;
+        let value = match self.splits() {
             true => self.split_expression(expression, view),
             false => self.node(expression, view),
-        }
+        };
+        self.depth -= 1;
+        value
     }
 
     /// As [`Self::expression`], whose operands go through it.
@@ -43,6 +47,9 @@ impl Work<'_> {
                 Ok(column)
             }
             Expression::Variable(variable) => self.variable(&variable.0),
+            Expression::Default => {
+                Err(Message::of(table::INCORRECT_SYNTAX_AT_KEYWORD, [&"DEFAULT"]))
+            }
             Expression::SystemVariable(name) => self.system_variable(name),
             Expression::Unary { operator, operand } => {
                 let operand = self.expression(operand, view)?;
@@ -67,6 +74,11 @@ impl Work<'_> {
     }
 
     fn variable(&mut self, name: &str) -> Result<Typed> {
+        let argument = self.arguments.as_ref().and_then(|all| all.get(&name.to_lowercase()));
+        if let Some(argument) = argument.cloned() {
+            self.repeat(argument.sql.len())?;
+            return Ok(argument);
+        }
         let data_type =
             self.variables.variable_type(name).ok_or_else(|| Message::undeclared(name))?;
         if let Some(split) = &mut self.split {
@@ -77,8 +89,12 @@ impl Work<'_> {
     }
 
     fn system_variable(&mut self, name: &str) -> Result<Typed> {
-        let function = server_function(&format!("@@{}", name.to_uppercase()))
-            .ok_or_else(|| Message::undeclared(&format!("@{name}")))?;
+        let function = server_function(&format!("@@{}", name.to_uppercase())).ok_or_else(|| {
+            match known::is_global(name) {
+                true => Message::unsupported(format!("@@{}", name.to_uppercase())),
+                false => Message::undeclared(&format!("@{name}")),
+            }
+        })?;
         Ok(typed(format!("tsql_server('{}')", function.name), function.result))
     }
 

@@ -5,8 +5,10 @@ use pellucid_tsql::ast::{
     TablePrimary, TableSource,
 };
 
+use super::module::Named;
 use super::scope::{called, same, Clause, Column, Level, Relation, ScopeColumn, ScopeTable};
 use super::{quoted, typed, Stored, Table, Typed, View, Work};
+use crate::known;
 use crate::message::{table, Message, Result};
 use crate::values::types::{Family, SqlType};
 
@@ -102,18 +104,17 @@ impl Work<'_> {
                     return Ok(text);
                 }
                 super::table_function::refuse_without_arguments(name)?;
-                let table = self.catalog.table(name)?.ok_or_else(|| {
-                    Message::of(table::UNKNOWN_OBJECT, [&super::scope::object_text(name)])
-                })?;
                 let called = match alias {
                     Some(alias) => alias.clone().into(),
                     None => name.clone(),
                 };
-                self.stored(table, called, level)
+                match self.named(name)? {
+                    Named::Table(table) => self.stored(table, called, level),
+                    Named::View(view) => self.viewed(&view, called, level),
+                }
             }
             TablePrimary::Variable { variable, alias } => {
                 let table = self
-                    .catalog
                     .table_variable(&variable.0)
                     .ok_or_else(|| Message::undeclared_table(&variable.0))?;
                 let called = match alias {
@@ -157,12 +158,15 @@ impl Work<'_> {
                 let sql = format!("{t}.{}", quoted(&column.sqlite));
                 ScopeColumn {
                     name: column.name.clone(),
-                    value: typed(read(sql, column.data_type, column.stored), column.data_type),
+                    value: Typed {
+                        sensitive: column.sensitive,
+                        ..typed(read(sql, column.data_type, column.stored), column.data_type)
+                    },
                 }
             })
             .collect();
         let row = table.row.map(|row| format!("{t}.{row}"));
-        add(level, ScopeTable { name: called, columns, computed: false, row })?;
+        add(level, ScopeTable { name: called, columns, computed: false, row, is_prefixed: false })?;
         Ok(text)
     }
 
@@ -228,11 +232,15 @@ impl Work<'_> {
         if let Some(rows) = self.server_table(call, alias, level, outer)? {
             return Ok(rows);
         }
+        if let Some(rows) = self.scripted_table(call, alias, level, outer)? {
+            return Ok(rows);
+        }
         if !call.name.is_bare() || !same(&name, "STRING_SPLIT") {
             return Err(match call.name.is_bare() {
-                true if same(&name, "OPENJSON") || same(&name, "GENERATE_SERIES") => {
+                true if known::is_table_function(&call.name) => {
                     Message::unsupported(name.to_uppercase())
                 }
+                false if known::is_table_function(&call.name) => Message::unsupported(&name),
                 _ => Message::of(table::UNKNOWN_OBJECT, [&name]),
             });
         }
@@ -260,13 +268,22 @@ impl Work<'_> {
         let data_type = text.data_type;
         let columns =
             vec![ScopeColumn { name: value, value: typed(format!("{t}.value"), data_type) }];
-        add(level, ScopeTable { name: called.into(), columns, computed: false, row: None })?;
+        add(
+            level,
+            ScopeTable {
+                name: called.into(),
+                columns,
+                computed: false,
+                row: None,
+                is_prefixed: false,
+            },
+        )?;
         Ok(format!("json_each(tsql_split({}, {})) AS {t}", text.sql, separator.sql))
     }
 }
 
 /// A stored column as a value.
-fn read(sql: String, data_type: SqlType, stored: Stored) -> String {
+pub(super) fn read(sql: String, data_type: SqlType, stored: Stored) -> String {
     match (stored, data_type.family()) {
         (Stored::AsTyped, _)
         | (
@@ -325,7 +342,7 @@ fn derived(called: Name, t: &str, columns: &[Column], names: &[Name]) -> Result<
         .enumerate()
         .map(|(at, (name, column))| ScopeColumn { name, value: column.of(t, at) })
         .collect();
-    Ok(ScopeTable { name: called.into(), columns, computed: false, row: None })
+    Ok(ScopeTable { name: called.into(), columns, computed: false, row: None, is_prefixed: false })
 }
 
 /// Adds a table to those of a FROM clause, whose names have to differ.

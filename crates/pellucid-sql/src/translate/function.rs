@@ -1,17 +1,26 @@
 //! Calls of functions: those of one form here, the others in `special.rs` and `aggregate.rs`.
 
-use pellucid_tsql::ast::{Expression, FunctionArguments, FunctionCall};
+use pellucid_tsql::ast::{Expression, FunctionArguments, FunctionCall, Name, ObjectName};
 
 use super::{typed, Typed, View, Work};
-use crate::functions::{builtin, server_function, Builtin, Parameter, ResultType};
+use crate::functions::{builtin, server_function, Builtin, Parameter, ResultType, AGENT_DATETIME};
+use crate::known;
 use crate::message::{table, Message, Result};
 use crate::values::types::{Family, Length, SqlType};
 
 impl Work<'_> {
     pub(super) fn function(&mut self, call: &FunctionCall, view: View<'_>) -> Result<Typed> {
+        if !call.name.is_bare() && call.over.is_none() && !call.distinct {
+            if let Some(value) = self.scripted(call, view)? {
+                return Ok(value);
+            }
+        }
         let name = function_name(call)?;
         if super::aggregate::is_aggregate(&name) || super::over::is_ranking(&name) {
             return self.aggregate_or_window(&name, call, view);
+        }
+        if known::is_function(&name) && !is_here(&name) {
+            return Err(Message::unsupported(&name));
         }
         if call.over.is_some() || !call.within_group.is_empty() {
             return Err(match call.over.is_some() {
@@ -42,104 +51,7 @@ impl Work<'_> {
             }
             return Ok(typed(format!("tsql_server({})", list.join(", ")), function.result));
         }
-        Err(match self.known_elsewhere(&name) {
-            true => Message::unsupported(&name),
-            false => Message::unknown_function(call.name.object.as_str()),
-        })
-    }
-
-    /// Whether SQL Server has a function of this name that there is not here.
-    fn known_elsewhere(&self, name: &str) -> bool {
-        const KNOWN: &[&str] = &[
-            "BINARY_CHECKSUM",
-            "CHECKSUM",
-            "CHECKSUM_AGG",
-            "COLLATIONPROPERTY",
-            "COMPRESS",
-            "COT",
-            "CURRENT_TIMEZONE",
-            "DATETIME2FROMPARTS",
-            "DATETIMEOFFSETFROMPARTS",
-            "DATE_BUCKET",
-            "DECOMPRESS",
-            "DIFFERENCE",
-            "ENCRYPTBYKEY",
-            "DECRYPTBYKEY",
-            "GENERATE_SERIES",
-            "GETANSINULL",
-            "GROUPING",
-            "GROUPING_ID",
-            "ISJSON",
-            "JSON_QUERY",
-            "JSON_VALUE",
-            "JSON_MODIFY",
-            "SMALLDATETIMEFROMPARTS",
-            "STDEV",
-            "STDEVP",
-            "STRING_ESCAPE",
-            "SWITCHOFFSET",
-            "SYSDATETIMEOFFSET",
-            "TIMEFROMPARTS",
-            "TODATETIMEOFFSET",
-            "TYPEPROPERTY",
-            "VAR",
-            "VARP",
-            "NEWSEQUENTIALID",
-            "PERCENTILE_CONT",
-            "PERCENTILE_DISC",
-            "APPROX_COUNT_DISTINCT",
-            "ROWCOUNT_BIG",
-            "EVENTDATA",
-            "APPLOCK_MODE",
-            "APPLOCK_TEST",
-            "ASSEMBLYPROPERTY",
-            "ASYMKEYPROPERTY",
-            "BIT_COUNT",
-            "CERTPRIVATEKEY",
-            "COLUMNS_UPDATED",
-            "CURRENT_REQUEST_ID",
-            "CURRENT_TIMEZONE_ID",
-            "CURRENT_TRANSACTION_ID",
-            "CURSOR_STATUS",
-            "DECRYPTBYASYMKEY",
-            "DECRYPTBYCERT",
-            "DECRYPTBYKEYAUTOASYMKEY",
-            "DECRYPTBYKEYAUTOCERT",
-            "DECRYPTBYPASSPHRASE",
-            "ENCRYPTBYASYMKEY",
-            "ENCRYPTBYCERT",
-            "ENCRYPTBYPASSPHRASE",
-            "FILEGROUPPROPERTY",
-            "FULLTEXTCATALOGPROPERTY",
-            "GET_BIT",
-            "GET_FILESTREAM_TRANSACTION_CONTEXT",
-            "IDENT_INCR",
-            "IDENT_SEED",
-            "IS_OBJECTSIGNED",
-            "JSON_ARRAY",
-            "JSON_OBJECT",
-            "JSON_PATH_EXISTS",
-            "KEY_NAME",
-            "LEFT_SHIFT",
-            "LOGINPROPERTY",
-            "MIN_ACTIVE_ROWVERSION",
-            "PERMISSIONS",
-            "PUBLISHINGSERVERNAME",
-            "PWDCOMPARE",
-            "PWDENCRYPT",
-            "RIGHT_SHIFT",
-            "SET_BIT",
-            "SIGNBYASYMKEY",
-            "SIGNBYCERT",
-            "SQL_VARIANT_PROPERTY",
-            "SYMKEYPROPERTY",
-            "TEXTPTR",
-            "TEXTVALID",
-            "TRIGGER_NESTLEVEL",
-            "VERIFYSIGNEDBYASYMKEY",
-            "VERIFYSIGNEDBYCERT",
-        ];
-        KNOWN.contains(&name)
+        Err(Message::unknown_function(call.name.object.as_str()))
     }
 
     fn builtin(
@@ -232,18 +144,46 @@ impl Work<'_> {
     }
 }
 
-/// The name in capitals; only functions of SQL Server's own are known.
+/// Whether a function, in capitals, is one of this file, of `special.rs` or of the server's.
+fn is_here(name: &str) -> bool {
+    super::special::is_special(name) || builtin(name).is_some() || server_function(name).is_some()
+}
+
+/// The name in capitals; only functions of SQL Server's own are known. Those that begin with `fn_` are called by their schema.
 pub(super) fn function_name(call: &FunctionCall) -> Result<String> {
+    let name = call.name.object.as_str().to_uppercase();
+    let is_of_sys = || {
+        let schema = call.name.schema.as_ref().map(|schema| schema.as_str());
+        let is_sys = schema.is_some_and(|schema| schema.eq_ignore_ascii_case("sys"));
+        is_sys && call.name.database.is_none() && server_function(&name).is_some()
+    };
     match call.name.is_bare() {
-        true => Ok(call.name.object.as_str().to_uppercase()),
+        true if name.starts_with("FN_") => Err(Message::unknown_function(&name)),
+        true => Ok(name),
+        false if name.starts_with("FN_") && is_of_sys() => Ok(name),
+        false if is_agent_datetime(&call.name) => Ok(AGENT_DATETIME.to_owned()),
         false => {
             let name = super::scope::object_text(&call.name);
+            if known::is_sys_function(&call.name) || known::is_table_function(&call.name) {
+                return Err(Message::unsupported(name));
+            }
             Err(Message::of(
                 table::UNKNOWN_COLUMN_OR_FUNCTION,
                 [&call.name.schema.as_ref().map_or("", |schema| schema.as_str()), &name],
             ))
         }
     }
+}
+
+/// The one function of `msdb`.
+fn is_agent_datetime(name: &ObjectName) -> bool {
+    let is = |part: &Option<Name>, word: &str| {
+        part.as_ref().is_some_and(|part| part.as_str().eq_ignore_ascii_case(word))
+    };
+    name.server.is_none()
+        && is(&name.database, "msdb")
+        && is(&name.schema, "dbo")
+        && name.object.as_str().eq_ignore_ascii_case("agent_datetime")
 }
 
 pub(super) fn counted(name: &str, count: usize, least: usize, most: usize) -> Result<()> {

@@ -98,6 +98,17 @@ impl Work<'_> {
     }
 
     fn binary(&mut self, left: Typed, operator: BinaryOperator, right: Typed) -> Result<Typed> {
+        // Bytes beside a whole number are one.
+        let whole = |value: &Typed| value.data_type.family() == Family::Integer;
+        let bytes = |value: &Typed| value.data_type.family() == Family::Binary;
+        let (left, right) = match (bytes(&left) && whole(&right), whole(&left) && bytes(&right)) {
+            (true, _) => (self.converted(left, right.data_type), right),
+            (_, true) => {
+                let converted = self.converted(right, left.data_type);
+                (left, converted)
+            }
+            _ => (left, right),
+        };
         let decimal = [&left, &right].iter().any(|v| v.data_type.family() == Family::Decimal);
         let (a, b) = (operand_type(&left, decimal), operand_type(&right, decimal));
         let result = arithmetic(operator, a, b)?;

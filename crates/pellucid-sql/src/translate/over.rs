@@ -10,21 +10,23 @@ use super::{typed, Typed, View, Work};
 use crate::message::{table, Message, Result};
 use crate::values::types::SqlType;
 
+/// The functions that need OVER, each with its arguments at least and at most.
+pub(crate) const RANKINGS: [(&str, usize, usize); 10] = [
+    ("CUME_DIST", 0, 0),
+    ("DENSE_RANK", 0, 0),
+    ("FIRST_VALUE", 1, 1),
+    ("LAG", 1, 3),
+    ("LAST_VALUE", 1, 1),
+    ("LEAD", 1, 3),
+    ("NTILE", 1, 1),
+    ("PERCENT_RANK", 0, 0),
+    ("RANK", 0, 0),
+    ("ROW_NUMBER", 0, 0),
+];
+
 /// Whether a function, in capitals, needs OVER.
 pub(super) fn is_ranking(name: &str) -> bool {
-    matches!(
-        name,
-        "ROW_NUMBER"
-            | "RANK"
-            | "DENSE_RANK"
-            | "NTILE"
-            | "LAG"
-            | "LEAD"
-            | "FIRST_VALUE"
-            | "LAST_VALUE"
-            | "CUME_DIST"
-            | "PERCENT_RANK"
-    )
+    RANKINGS.iter().any(|(other, _, _)| *other == name)
 }
 
 impl Work<'_> {
@@ -78,11 +80,8 @@ impl Work<'_> {
             FunctionArguments::Values(values) if !call.distinct => values,
             _ => return Err(Message::of(table::INCORRECT_SYNTAX, [&name])),
         };
-        let (least, most) = match name {
-            "LAG" | "LEAD" => (1, 3),
-            "FIRST_VALUE" | "LAST_VALUE" | "NTILE" => (1, 1),
-            _ => (0, 0),
-        };
+        let found = RANKINGS.iter().find(|(other, _, _)| *other == name);
+        let (least, most) = found.map_or((0, 0), |(_, least, most)| (*least, *most));
         counted(name, values.len(), least, most)?;
         let framed = call.over.as_ref().is_some_and(|over| over.frame.is_some());
         if framed && !matches!(name, "FIRST_VALUE" | "LAST_VALUE") {

@@ -18,11 +18,16 @@ impl Work<'_> {
         outer: View<'_>,
         nested: bool,
     ) -> Result<Relation> {
+        if self.in_output {
+            return Err(Message::of(table::QUERY_IN_OUTPUT, []));
+        }
         self.options(&query.options)?;
         let mut level = Level::default();
+        self.depth += 1;
         let with = self.with(&query.with, &mut level, outer)?;
         let view = View::inner(&outer, &level, Clause::Other);
         let mut relation = self.query_body(query, view, nested)?;
+        self.depth -= 1;
         if let Some(xml) = &query.xml {
             if nested && matches!(query.body, QueryBody::Sets(_)) {
                 return Err(Message::of(table::XML_OF_SETS, []));

@@ -64,6 +64,8 @@ pub(super) struct ScopeTable {
     pub computed: bool,
     /// What identifies a row, if it is a table that may be changed.
     pub row: Option<String>,
+    /// Whether its columns are named with its name before them only.
+    pub is_prefixed: bool,
 }
 
 /// A common table expression.
@@ -155,6 +157,12 @@ impl<'v> View<'v> {
     /// 207, 209, 4104; 8120 and its like for a column that a grouped query does not have.
     pub fn column(&self, wanted: &ColumnName) -> Result<Typed> {
         if let Some(level) = self.level {
+            if wanted.column.as_str() == super::change_common::ROW {
+                let row = level.tables.first().and_then(|table| table.row.clone());
+                return row.map(|row| super::typed(row, SqlType::BigInt)).ok_or_else(|| {
+                    Message::unsupported("change of a view or a table without row identity")
+                });
+            }
             if let Some((table, column)) = find(level, wanted)? {
                 level.used.set(true);
                 let found = &level.tables[table].columns[column];
@@ -228,6 +236,8 @@ fn find(level: &Level, wanted: &ColumnName) -> Result<Option<(usize, usize)>> {
                 continue;
             }
             table_known = true;
+        } else if table.is_prefixed {
+            continue;
         }
         for (number, column) in table.columns.iter().enumerate() {
             if same(&column.name, wanted.column.as_str()) {

@@ -179,7 +179,7 @@ impl Work<'_> {
         self.selected(&select.items, level, view)
     }
 
-    fn selected(
+    pub(super) fn selected(
         &mut self,
         items: &[SelectItem],
         level: &Level,
@@ -211,6 +211,7 @@ impl Work<'_> {
         view: View<'_>,
         selected: &mut Vec<Selected>,
     ) -> Result<()> {
+        self.refuse_bound_star()?;
         let wanted = |table: &&ScopeTable| of.is_none_or(|name| called(table, name));
         let mut tables = level.tables.iter().filter(wanted).peekable();
         if tables.peek().is_none() {

@@ -9,6 +9,47 @@ use crate::functions::{DatePart, Parameter};
 use crate::message::{table, Message, Result};
 use crate::values::types::{Family, SqlType};
 
+/// Each with its arguments at least and at most.
+pub(crate) const SPECIALS: [(&str, usize, usize); 24] = [
+    ("CHARINDEX", 2, 3),
+    ("CHOOSE", 2, usize::MAX),
+    ("COALESCE", 1, usize::MAX),
+    ("CONCAT", 2, 254),
+    ("DATEADD", 3, 3),
+    ("DATEDIFF", 3, 3),
+    ("DATEDIFF_BIG", 3, 3),
+    ("DATENAME", 2, 2),
+    ("DATEPART", 2, 2),
+    ("DATETRUNC", 2, 2),
+    ("DAY", 1, 1),
+    ("FORMAT", 2, 3),
+    ("FORMATMESSAGE", 1, 21),
+    ("GREATEST", 1, 254),
+    ("ISNULL", 2, 2),
+    ("LEAST", 1, 254),
+    ("MONTH", 1, 1),
+    ("NULLIF", 2, 2),
+    ("PATINDEX", 2, 2),
+    ("REPLACE", 3, 3),
+    ("REPLICATE", 2, 2),
+    ("STUFF", 4, 4),
+    ("SUBSTRING", 3, 3),
+    ("YEAR", 1, 1),
+];
+
+/// Those that tell the time: what they give, and whether it is UTC.
+pub(crate) const CLOCKS: [(&str, SqlType, bool); 4] = [
+    ("GETDATE", SqlType::DateTime, false),
+    ("GETUTCDATE", SqlType::DateTime, true),
+    ("SYSDATETIME", SqlType::DateTime2(7), false),
+    ("SYSUTCDATETIME", SqlType::DateTime2(7), true),
+];
+
+/// Whether a function, in capitals, is one of these.
+pub(super) fn is_special(name: &str) -> bool {
+    clock(name).is_some() || SPECIALS.iter().any(|(other, _, _)| *other == name)
+}
+
 impl Work<'_> {
     /// `None`: it is none of these.
     pub(super) fn special(
@@ -22,18 +63,9 @@ impl Work<'_> {
             counted(name, count, 0, 0)?;
             return Ok(Some(now(data_type, utc)));
         }
-        let (least, most) = match name {
-            "COALESCE" => (1, usize::MAX),
-            "CHOOSE" => (2, usize::MAX),
-            "CONCAT" | "GREATEST" | "LEAST" => (if name == "CONCAT" { 2 } else { 1 }, 254),
-            "FORMATMESSAGE" => (1, 21),
-            "ISNULL" | "NULLIF" | "REPLICATE" | "PATINDEX" => (2, 2),
-            "DATEPART" | "DATENAME" | "DATETRUNC" => (2, 2),
-            "DATEADD" | "DATEDIFF" | "DATEDIFF_BIG" | "SUBSTRING" | "REPLACE" => (3, 3),
-            "CHARINDEX" | "FORMAT" => (2, 3),
-            "STUFF" => (4, 4),
-            "YEAR" | "MONTH" | "DAY" => (1, 1),
-            _ => return Ok(None),
+        let Some((_, least, most)) = SPECIALS.iter().copied().find(|(other, _, _)| *other == name)
+        else {
+            return Ok(None);
         };
         counted(name, count, least, most)?;
         if let "DATEPART" | "DATENAME" | "DATETRUNC" | "DATEADD" | "DATEDIFF" | "DATEDIFF_BIG" =
@@ -323,13 +355,8 @@ fn two(values: Vec<Typed>) -> Result<[Typed; 2]> {
 }
 
 fn clock(name: &str) -> Option<(SqlType, bool)> {
-    Some(match name {
-        "GETDATE" => (SqlType::DateTime, false),
-        "GETUTCDATE" => (SqlType::DateTime, true),
-        "SYSDATETIME" => (SqlType::DateTime2(7), false),
-        "SYSUTCDATETIME" => (SqlType::DateTime2(7), true),
-        _ => return None,
-    })
+    let found = CLOCKS.iter().find(|(other, _, _)| *other == name);
+    found.map(|(_, data_type, is_utc)| (*data_type, *is_utc))
 }
 
 /// The part of a date, which is written as a name.

@@ -4,8 +4,8 @@
 use pellucid_tsql::ast::{FunctionArguments, FunctionCall, ObjectName, TableAlias, TablePrimary};
 
 use super::from::add;
-use super::scope::{same, Clause, Level};
-use super::{quoted, Table, View, Work};
+use super::scope::{same, Clause, Level, ScopeColumn, ScopeTable};
+use super::{quoted, typed, Table, TableColumn, View, Work};
 use crate::message::{table, Message, Result};
 use crate::values::types::{Length, SqlType};
 
@@ -30,18 +30,28 @@ struct Function {
     keys: &'static [Key],
     /// The column that is a key and no column of the function's.
     hidden: Option<&'static str>,
+    /// The one row's columns are the bits of what this function of SQLite's gives for the argument.
+    bits_of: Option<&'static str>,
 }
 
-const FUNCTIONS: [Function; 3] = [
+const FUNCTIONS: [Function; 4] = [
     Function {
         name: "dm_db_log_stats",
         keys: &[("database_id", SqlType::Int, Null::CurrentDatabase)],
         hidden: None,
+        bits_of: None,
     },
     Function {
         name: "dm_exec_sql_text",
         keys: &[("sql_handle", SqlType::VarBinary(Length::Of(64)), Null::Nothing)],
         hidden: Some("sql_handle"),
+        bits_of: None,
+    },
+    Function {
+        name: "dm_os_file_exists",
+        keys: &[("path", SqlType::nvarchar(4000), Null::Nothing)],
+        hidden: None,
+        bits_of: Some("tsql_look"),
     },
     Function {
         name: "dm_os_volume_stats",
@@ -50,6 +60,7 @@ const FUNCTIONS: [Function; 3] = [
             ("file_id", SqlType::Int, Null::Nothing),
         ],
         hidden: None,
+        bits_of: None,
     },
 ];
 
@@ -61,6 +72,11 @@ fn find(name: &ObjectName) -> Option<&'static Function> {
 /// Whether a name within `sys` is such a function's.
 pub(crate) fn is_table_function(name: &str) -> bool {
     FUNCTIONS.iter().any(|function| same(name, function.name))
+}
+
+/// Their names within `sys`, each with how many arguments it takes.
+pub(crate) fn table_functions() -> impl Iterator<Item = (&'static str, usize)> {
+    FUNCTIONS.iter().map(|function| (function.name, function.keys.len()))
 }
 
 /// The call, if `table` is one of such a function.
@@ -84,6 +100,17 @@ pub(super) fn refuse_without_arguments(name: &ObjectName) -> Result<()> {
     }
 }
 
+/// The columns with their bits of `number`, the first the lowest.
+fn bits<'t>(
+    rows: &'t Table,
+    number: &'t str,
+) -> impl Iterator<Item = (&'t TableColumn, String)> + 't {
+    rows.columns.iter().enumerate().map(move |(at, column)| {
+        let bit = format!("(({number} >> {at}) & 1)");
+        (column, bit)
+    })
+}
+
 impl Work<'_> {
     /// Its rows as a table; `None` for another function.
     pub(super) fn server_table(
@@ -95,6 +122,15 @@ impl Work<'_> {
     ) -> Result<Option<String>> {
         let Some(function) = find(&call.name) else { return Ok(None) };
         let (rows, called, keys) = self.rows_and_keys(function, call, alias, outer)?;
+        if let Some(look) = function.bits_of {
+            let bits: Vec<String> = bits(&rows, "n")
+                .map(|(column, bit)| format!("{bit} AS {}", quoted(&column.sqlite)))
+                .collect();
+            let of: Vec<&str> = keys.iter().map(|(_, value)| value.as_str()).collect();
+            let of = of.join(", ");
+            let sqlite = format!("(SELECT {} FROM (SELECT {look}({of}) AS n))", bits.join(", "));
+            return self.stored(Table { sqlite, row: None, ..rows }, called, level).map(Some);
+        }
         let chosen: Vec<String> =
             keys.iter().map(|(column, value)| format!("{} = {value}", quoted(column))).collect();
         let sqlite = format!("(SELECT * FROM {} WHERE {})", rows.sqlite, chosen.join(" AND "));
@@ -114,6 +150,19 @@ impl Work<'_> {
         let mut added = Level::default();
         let view = View::inner(&outer, level, Clause::Other);
         let (rows, called, keys) = self.rows_and_keys(function, call, alias, view)?;
+        if let Some(look) = function.bits_of {
+            let of: Vec<&str> = keys.iter().map(|(_, value)| value.as_str()).collect();
+            let number = format!("{look}({})", of.join(", "));
+            let column = |(column, bit): (&TableColumn, String)| ScopeColumn {
+                name: column.name.clone(),
+                value: typed(bit, column.data_type),
+            };
+            let columns = bits(&rows, &number).map(column).collect();
+            return add(
+                level,
+                ScopeTable { name: called, columns, computed: true, row: None, is_prefixed: false },
+            );
+        }
         let rows = self.stored(Table { row: None, ..rows }, called, &mut added)?;
         let t = rows.rsplit(' ').next().unwrap_or_default();
         let chosen: Vec<String> = keys
@@ -147,7 +196,7 @@ impl Work<'_> {
                 }
             });
         }
-        let mut rows = self.catalog.table(&call.name)?.ok_or_else(|| {
+        let mut rows = self.catalog.table(&self.placed(&call.name))?.ok_or_else(|| {
             Message::of(table::UNKNOWN_OBJECT, [&super::scope::object_text(&call.name)])
         })?;
         rows.columns.retain(|column| Some(column.name.as_str()) != function.hidden);

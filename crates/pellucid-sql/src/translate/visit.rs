@@ -21,6 +21,7 @@ pub(super) fn has(expression: &Expression) -> bool {
         Expression::Literal(_)
         | Expression::Column(_)
         | Expression::Variable(_)
+        | Expression::Default
         | Expression::SystemVariable(_)
         | Expression::Niladic(_)
         | Expression::Subquery(_) => false,

@@ -1,4 +1,4 @@
-//! Views of what a server without availability groups, mirroring and an agent does not have: their columns, and no rows.
+//! Views of what a server without availability groups and mirroring does not have: their columns, and no rows.
 
 use super::{Column, Row};
 use crate::message::Result;
@@ -17,7 +17,8 @@ const BYTE: SqlType = SqlType::TinyInt;
 const TIME: SqlType = SqlType::DateTime;
 const SID: SqlType = SqlType::VarBinary(Length::Of(85));
 
-/// Nothing of it is here.
+/// Nothing of it is here. One function, so that [`super::View::is_always_empty`] knows it by its address.
+#[inline(never)]
 pub(super) fn none(_: &Databases) -> Result<Vec<Row>> {
     Ok(Vec::new())
 }
@@ -243,137 +244,83 @@ pub(super) fn mirroring(databases: &Databases) -> Result<Vec<Row>> {
     Ok(databases.instance.databases()?.iter().map(|known| row(known.id)).collect())
 }
 
-/// Source: Microsoft's "dbo.sysjobs".
-pub(super) const JOBS: [Column; 19] = [
-    ("job_id", GUID),
-    ("originating_server_id", INT),
+/// Source: Microsoft's "sys.dm_hadr_physical_seeding_stats".
+pub(super) const SEEDING: [Column; 22] = [
+    ("local_physical_seeding_id", GUID),
+    ("remote_physical_seeding_id", GUID),
+    ("local_database_id", INT),
+    ("local_database_name", NAME),
+    ("remote_machine_name", SqlType::nvarchar(128)),
+    ("role_desc", SqlType::nvarchar(60)),
+    ("internal_state_desc", DESC),
+    ("transfer_rate_bytes_per_second", BIGINT),
+    ("transferred_size_bytes", BIGINT),
+    ("database_size_bytes", BIGINT),
+    ("start_time_utc", TIME),
+    ("end_time_utc", TIME),
+    ("estimate_time_complete_utc", TIME),
+    ("total_disk_io_wait_time_ms", BIGINT),
+    ("total_network_wait_time_ms", BIGINT),
+    ("failure_code", INT),
+    ("failure_message", SqlType::nvarchar(2048)),
+    ("failure_time_utc", TIME),
+    ("is_compression_enabled", BIT),
+    ("is_encryption_enabled", BIT),
+    ("is_forced", BIT),
+    ("seeding_mode", INT),
+];
+
+/// Source: Microsoft's "log_shipping_primary_databases".
+pub(super) const SHIPPED_PRIMARIES: [Column; 12] = [
+    ("primary_id", GUID),
+    ("primary_database", NAME),
+    ("backup_directory", SqlType::nvarchar(500)),
+    ("backup_share", SqlType::nvarchar(500)),
+    ("backup_retention_period", INT),
+    ("backup_job_id", GUID),
+    ("monitor_server", NAME),
+    ("user_specified_monitor", BIT),
+    ("monitor_server_security_mode", BIT),
+    ("last_backup_file", SqlType::nvarchar(500)),
+    ("last_backup_date", TIME),
+    ("backup_compression", BYTE),
+];
+
+/// Source: Microsoft's "log_shipping_secondary_databases".
+pub(super) const SHIPPED_SECONDARIES: [Column; 11] = [
+    ("secondary_database", NAME),
+    ("secondary_id", GUID),
+    ("restore_delay", INT),
+    ("restore_all", BIT),
+    ("restore_mode", BIT),
+    ("disconnect_users", BIT),
+    ("block_size", INT),
+    ("buffer_count", INT),
+    ("max_transfer_size", INT),
+    ("last_restored_file", SqlType::nvarchar(500)),
+    ("last_restored_date", TIME),
+];
+
+/// Source: Microsoft's "sys.dm_db_persisted_sku_features".
+pub(super) const SKU_FEATURES: [Column; 2] = [("feature_name", NAME), ("feature_id", INT)];
+
+/// Source: Microsoft's "sys.dm_server_audit_status".
+pub(super) const AUDITS: [Column; 7] = [
+    ("audit_id", INT),
     ("name", NAME),
-    ("enabled", BYTE),
-    ("description", SqlType::nvarchar(512)),
-    ("start_step_id", INT),
-    ("category_id", INT),
-    ("owner_sid", SID),
-    ("notify_level_eventlog", INT),
-    ("notify_level_email", INT),
-    ("notify_level_netsend", INT),
-    ("notify_level_page", INT),
-    ("notify_email_operator_id", INT),
-    ("notify_netsend_operator_id", INT),
-    ("notify_page_operator_id", INT),
-    ("delete_level", INT),
-    ("date_created", TIME),
-    ("date_modified", TIME),
-    ("version_number", INT),
+    ("status", SqlType::SmallInt),
+    ("status_desc", SqlType::nvarchar(256)),
+    ("status_time", SqlType::DateTime2(7)),
+    ("audit_file_path", SqlType::nvarchar(256)),
+    ("audit_file_size", BIGINT),
 ];
 
-/// Source: Microsoft's "dbo.sysjobhistory".
-pub(super) const JOB_HISTORY: [Column; 16] = [
-    ("instance_id", INT),
-    ("job_id", GUID),
-    ("step_id", INT),
-    ("step_name", NAME),
-    ("sql_message_id", INT),
-    ("sql_severity", INT),
-    ("message", SqlType::nvarchar(4000)),
-    ("run_status", INT),
-    ("run_date", INT),
-    ("run_time", INT),
-    ("run_duration", INT),
-    ("operator_id_emailed", INT),
-    ("operator_id_netsent", INT),
-    ("operator_id_paged", INT),
-    ("retries_attempted", INT),
-    ("server", NAME),
-];
-
-/// Source: Microsoft's "dbo.sysjobsteps".
-pub(super) const JOB_STEPS: [Column; 24] = [
-    ("job_id", GUID),
-    ("step_id", INT),
-    ("step_name", NAME),
-    ("subsystem", SqlType::nvarchar(40)),
-    ("command", SqlType::NVARCHAR_MAX),
-    ("flags", INT),
-    ("additional_parameters", SqlType::NVARCHAR_MAX),
-    ("cmdexec_success_code", INT),
-    ("on_success_action", BYTE),
-    ("on_success_step_id", INT),
-    ("on_fail_action", BYTE),
-    ("on_fail_step_id", INT),
-    ("server", NAME),
-    ("database_name", NAME),
-    ("database_user_name", NAME),
-    ("retry_attempts", INT),
-    ("retry_interval", INT),
-    ("os_run_priority", INT),
-    ("output_file_name", SqlType::nvarchar(200)),
-    ("last_run_outcome", INT),
-    ("last_run_duration", INT),
-    ("last_run_retries", INT),
-    ("last_run_date", INT),
-    ("last_run_time", INT),
-];
-
-/// Source: Microsoft's "dbo.sysjobactivity".
-pub(super) const JOB_ACTIVITY: [Column; 11] = [
-    ("session_id", INT),
-    ("job_id", GUID),
-    ("run_requested_date", TIME),
-    ("run_requested_source", NAME),
-    ("queued_date", TIME),
-    ("start_execution_date", TIME),
-    ("last_executed_step_id", INT),
-    ("last_executed_step_date", TIME),
-    ("stop_execution_date", TIME),
-    ("job_history_id", INT),
-    ("next_scheduled_run_date", TIME),
-];
-
-/// Source: Microsoft's "dbo.sysjobservers".
-pub(super) const JOB_SERVERS: [Column; 7] = [
-    ("job_id", GUID),
-    ("server_id", INT),
-    ("last_run_outcome", BYTE),
-    ("last_outcome_message", SqlType::nvarchar(4000)),
-    ("last_run_date", INT),
-    ("last_run_time", INT),
-    ("last_run_duration", INT),
-];
-
-/// Source: Microsoft's "dbo.sysjobschedules".
-pub(super) const JOB_SCHEDULES: [Column; 4] =
-    [("schedule_id", INT), ("job_id", GUID), ("next_run_date", INT), ("next_run_time", INT)];
-
-/// Source: Microsoft's "dbo.sysschedules".
-pub(super) const SCHEDULES: [Column; 19] = [
-    ("schedule_id", INT),
-    ("schedule_uid", GUID),
-    ("originating_server_id", INT),
-    ("name", NAME),
-    ("owner_sid", SID),
-    ("enabled", INT),
-    ("freq_type", INT),
-    ("freq_interval", INT),
-    ("freq_subday_type", INT),
-    ("freq_subday_interval", INT),
-    ("freq_relative_interval", INT),
-    ("freq_recurrence_factor", INT),
-    ("active_start_date", INT),
-    ("active_end_date", INT),
-    ("active_start_time", INT),
-    ("active_end_time", INT),
-    ("date_created", TIME),
-    ("date_modified", TIME),
-    ("version_number", INT),
-];
-
-/// Source: Microsoft's "dbo.sysoperators".
-pub(super) const OPERATORS: [Column; 7] = [
-    ("id", INT),
-    ("name", NAME),
-    ("enabled", BYTE),
-    ("email_address", SqlType::nvarchar(100)),
-    ("last_email_date", INT),
-    ("last_email_time", INT),
-    ("category_id", INT),
+/// Source: Microsoft's "sys.change_tracking_databases".
+pub(super) const TRACKED: [Column; 6] = [
+    ("database_id", INT),
+    ("is_auto_cleanup_on", BIT),
+    ("retention_period", INT),
+    ("retention_period_units", BYTE),
+    ("retention_period_units_desc", DESC),
+    ("max_cleanup_version", BIGINT),
 ];

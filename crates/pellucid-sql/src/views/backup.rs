@@ -17,7 +17,7 @@ const GUID: SqlType = SqlType::UniqueIdentifier;
 const THUMBPRINT: SqlType = SqlType::VarBinary(Length::Of(32));
 
 /// Source: Microsoft's "backupset".
-pub(super) const SETS: [Column; 46] = [
+pub(super) const SETS: [Column; 49] = [
     ("backup_set_id", SqlType::Int),
     ("backup_set_uuid", GUID),
     ("media_set_id", SqlType::Int),
@@ -60,6 +60,9 @@ pub(super) const SETS: [Column; 46] = [
     ("software_build_version", SqlType::SmallInt),
     ("has_bulk_logged_data", SqlType::Bit),
     ("is_snapshot", SqlType::Bit),
+    ("is_single_user", SqlType::Bit),
+    ("has_incomplete_metadata", SqlType::Bit),
+    ("is_force_offline", SqlType::Bit),
     ("first_recovery_fork_guid", GUID),
     ("last_recovery_fork_guid", GUID),
     ("fork_point_lsn", LSN),
@@ -151,6 +154,25 @@ pub(super) const RESTORE_FILES: [Column; 4] = [
     ("destination_phys_name", SqlType::nvarchar(260)),
 ];
 
+/// What no set is here: scripts ask for 0, not for what is unknown.
+const NEVER: [&str; 7] = [
+    "is_password_protected",
+    "is_readonly",
+    "has_bulk_logged_data",
+    "is_snapshot",
+    "is_single_user",
+    "has_incomplete_metadata",
+    "is_force_offline",
+];
+
+fn deny(rows: &mut [Row], at: usize) {
+    for row in rows {
+        if row[at] == Value::Null {
+            row[at] = Value::Integer(0);
+        }
+    }
+}
+
 pub(super) fn sets(databases: &Databases) -> Result<Vec<Row>> {
     let mut rows = read(databases, "backupset", &SETS)?;
     let place = |wanted: &str| SETS.iter().position(|(name, _)| *name == wanted);
@@ -171,6 +193,9 @@ pub(super) fn sets(databases: &Databases) -> Result<Vec<Row>> {
             }
         }
     }
+    super::sequence::number(&mut rows);
+    let never = NEVER.iter().filter_map(|name| place(name));
+    never.for_each(|at| deny(&mut rows, at));
     Ok(rows)
 }
 
@@ -203,7 +228,11 @@ fn database_guid(server: &Value, name: &Value, created: &Value) -> Value {
 }
 
 pub(super) fn media(databases: &Databases) -> Result<Vec<Row>> {
-    read(databases, "backupmediaset", &MEDIA)
+    let mut rows = read(databases, "backupmediaset", &MEDIA)?;
+    if let Some(at) = MEDIA.iter().position(|(name, _)| *name == "is_password_protected") {
+        deny(&mut rows, at);
+    }
+    Ok(rows)
 }
 
 pub(super) fn families(databases: &Databases) -> Result<Vec<Row>> {

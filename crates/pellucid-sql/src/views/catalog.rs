@@ -3,10 +3,10 @@
 use rusqlite::OptionalExtension;
 
 use super::{flag, text, Column, Row};
-use crate::instance::{Known, Module, MASTER, SETTINGS, TEMPDB};
+use crate::instance::{Known, Module, ModuleKind, MASTER, SETTINGS, TEMPDB};
 use crate::message::Result;
 use crate::session::{bytes_most, declared_type, object_id, split, Databases};
-use crate::translate::quoted;
+use crate::translate::{quoted, ResultColumn};
 use crate::values::convert::Value;
 use crate::values::types::{Length, SqlType};
 
@@ -51,6 +51,27 @@ pub(super) const OBJECTS: [Column; 10] = [
     ("is_ms_shipped", SqlType::Bit),
 ];
 
+/// Source: Microsoft's "sys.tables": the first ten are those of `sys.objects`.
+pub(super) const TABLES: [Column; 20] = {
+    let mut columns = [("", SqlType::Bit); 20];
+    let mut at = 0;
+    while at < OBJECTS.len() {
+        columns[at] = OBJECTS[at];
+        at += 1;
+    }
+    columns[10] = ("is_published", SqlType::Bit);
+    columns[11] = ("uses_ansi_nulls", SqlType::Bit);
+    columns[12] = ("is_replicated", SqlType::Bit);
+    columns[13] = ("is_tracked_by_cdc", SqlType::Bit);
+    columns[14] = ("is_filetable", SqlType::Bit);
+    columns[15] = ("is_memory_optimized", SqlType::Bit);
+    columns[16] = ("durability", SqlType::TinyInt);
+    columns[17] = ("temporal_type", SqlType::TinyInt);
+    columns[18] = ("is_external", SqlType::Bit);
+    columns[19] = ("is_node", SqlType::Bit);
+    columns
+};
+
 /// Source: Microsoft's "sys.sql_modules".
 pub(super) const MODULES: [Column; 7] = [
     ("object_id", SqlType::Int),
@@ -71,6 +92,16 @@ pub(super) const ROUTINES: [Column; 7] = [
     ("ROUTINE_DEFINITION", SqlType::nvarchar(4000)),
     ("CREATED", SqlType::DateTime),
     ("LAST_ALTERED", SqlType::DateTime),
+];
+
+/// Source: Microsoft's "VIEWS".
+pub(super) const INFORMATION_VIEWS: [Column; 6] = [
+    ("TABLE_CATALOG", SqlType::SYSNAME),
+    ("TABLE_SCHEMA", SqlType::SYSNAME),
+    ("TABLE_NAME", SqlType::SYSNAME),
+    ("VIEW_DEFINITION", SqlType::nvarchar(4000)),
+    ("CHECK_OPTION", SqlType::varchar(7)),
+    ("IS_UPDATABLE", SqlType::varchar(2)),
 ];
 
 /// Source: Microsoft's "sys.sysobjects".
@@ -174,15 +205,18 @@ fn found(databases: &Databases) -> Result<Option<(Known, String, Names)>> {
 fn schema_id(name: &str) -> i64 {
     match name.to_lowercase().as_str() {
         "dbo" => 1,
+        "information_schema" => 3,
         "sys" => 4,
         other => object_id("schema", other),
     }
 }
 
 pub(super) fn schemas(databases: &Databases) -> Result<Vec<Row>> {
-    let mut names = vec!["dbo".to_owned(), "sys".to_owned()];
+    let mut names = ["dbo", "INFORMATION_SCHEMA", "sys"].map(str::to_owned).to_vec();
     if let Some((_, _, all)) = found(databases)? {
-        for (sqlite, _) in &all {
+        let modules = databases.instance.modules(&databases.current()?)?;
+        let modules = modules.iter().map(|module| &module.name);
+        for sqlite in all.iter().map(|(sqlite, _)| sqlite).chain(modules) {
             let (schema, _) = split(sqlite);
             if !names.iter().any(|name| name.eq_ignore_ascii_case(schema)) {
                 names.push(schema.to_owned());
@@ -195,11 +229,15 @@ pub(super) fn schemas(databases: &Databases) -> Result<Vec<Row>> {
 
 pub(super) fn objects(databases: &Databases) -> Result<Vec<Row>> {
     let mut rows = objects_of(databases, |_| true)?;
-    rows.extend(procedures(databases)?);
+    rows.extend(modules_of(databases, |_| true)?);
     Ok(rows)
 }
 
 pub(super) fn procedures(databases: &Databases) -> Result<Vec<Row>> {
+    modules_of(databases, |kind| kind == ModuleKind::Procedure)
+}
+
+fn modules_of(databases: &Databases, wanted: fn(ModuleKind) -> bool) -> Result<Vec<Row>> {
     let known = databases.current()?;
     let row = |module: &Module| {
         let (schema, name) = split(&module.name);
@@ -209,14 +247,20 @@ pub(super) fn procedures(databases: &Databases) -> Result<Vec<Row>> {
             Value::Null,
             Value::Integer(schema_id(schema)),
             Value::Integer(0),
-            text("P "),
-            text("SQL_STORED_PROCEDURE"),
+            text(format!("{:2}", module.kind.letter())),
+            text(match module.kind {
+                ModuleKind::Procedure => "SQL_STORED_PROCEDURE",
+                ModuleKind::View => "VIEW",
+                ModuleKind::Function => "SQL_SCALAR_FUNCTION",
+                ModuleKind::TableFunction => "SQL_INLINE_TABLE_VALUED_FUNCTION",
+            }),
             text(&module.created),
             text(&module.modified),
             flag(false),
         ]
     };
-    Ok(databases.instance.modules(&known)?.iter().map(row).collect())
+    let modules = databases.instance.modules(&known)?;
+    Ok(modules.iter().filter(|module| wanted(module.kind)).map(row).collect())
 }
 
 pub(super) fn modules(databases: &Databases) -> Result<Vec<Row>> {
@@ -244,21 +288,51 @@ pub(super) fn routines(databases: &Databases) -> Result<Vec<Row>> {
             text(&known.name),
             text(schema),
             text(name),
-            text("PROCEDURE"),
+            text(if module.kind.is_function() { "FUNCTION" } else { "PROCEDURE" }),
             text(begin),
             text(&module.created),
             text(&module.modified),
         ]
     };
-    Ok(databases.instance.modules(&known)?.iter().map(row).collect())
+    let modules = databases.instance.modules(&known)?;
+    let is_routine = |module: &&Module| module.kind != ModuleKind::View;
+    Ok(modules.iter().filter(is_routine).map(row).collect())
 }
 
 pub(super) fn tables(databases: &Databases) -> Result<Vec<Row>> {
-    objects_of(databases, |is_view| !is_view)
+    let mut rows = objects_of(databases, |is_view| !is_view)?;
+    for row in &mut rows {
+        row.resize(TABLES.len(), Value::Integer(0));
+        // ANSI_NULLS ON, whatever was set.
+        row[11] = Value::Integer(1);
+    }
+    Ok(rows)
 }
 
 pub(super) fn views(databases: &Databases) -> Result<Vec<Row>> {
-    objects_of(databases, |is_view| is_view)
+    let mut rows = objects_of(databases, |is_view| is_view)?;
+    rows.extend(modules_of(databases, |kind| kind == ModuleKind::View)?);
+    Ok(rows)
+}
+
+/// Those of scripts. Of SQLite's own, what made them is not T-SQL.
+pub(super) fn information_views(databases: &Databases) -> Result<Vec<Row>> {
+    let known = databases.current()?;
+    let row = |name: &str, definition: Value| {
+        let (schema, name) = split(name);
+        vec![text(&known.name), text(schema), text(name), definition, text("NONE"), text("NO")]
+    };
+    let stored = found(databases)?.map(|(_, _, all)| all).unwrap_or_default();
+    let stored = stored.iter().filter(|(_, is_view)| *is_view);
+    let mut rows: Vec<Row> = stored.map(|(name, _)| row(name, Value::Null)).collect();
+    let modules = databases.instance.modules(&known)?;
+    let modules = modules.iter().filter(|module| module.kind == ModuleKind::View);
+    rows.extend(modules.map(|module| {
+        // Where it does not fit, SQL Server gives none.
+        let fits = module.definition.chars().count() <= 4000;
+        row(&module.name, if fits { text(&module.definition) } else { Value::Null })
+    }));
+    Ok(rows)
 }
 
 fn objects_of(databases: &Databases, wanted: fn(bool) -> bool) -> Result<Vec<Row>> {
@@ -297,15 +371,16 @@ pub(super) fn sysobjects(databases: &Databases) -> Result<Vec<Row>> {
     let tables = tables.iter().map(|(name, is_view)| row(name, if *is_view { "V " } else { "U " }));
     let mut rows: Vec<Row> = tables.collect();
     let modules = databases.instance.modules(&known)?;
-    rows.extend(modules.iter().map(|module| row(&module.name, "P ")));
+    let kind = |module: &Module| format!("{:2}", module.kind.letter());
+    rows.extend(modules.iter().map(|module| row(&module.name, &kind(module))));
     Ok(rows)
 }
 
-/// A column as SQLite knows it.
+/// A column of a table or view.
 struct Found {
     name: String,
     number: i64,
-    declared: String,
+    data_type: SqlType,
     is_nullable: bool,
     is_computed: bool,
 }
@@ -318,7 +393,7 @@ fn columns_of(databases: &Databases, schema: &str, table: &str) -> Result<Vec<Fo
         Ok(Found {
             name: row.get(0)?,
             number: row.get(1)?,
-            declared: row.get::<_, Option<String>>(2)?.unwrap_or_default(),
+            data_type: declared_type(&row.get::<_, Option<String>>(2)?.unwrap_or_default()),
             is_nullable: row.get(3)?,
             is_computed: row.get(4)?,
         })
@@ -326,15 +401,37 @@ fn columns_of(databases: &Databases, schema: &str, table: &str) -> Result<Vec<Fo
     Ok(rows.collect::<rusqlite::Result<_>>()?)
 }
 
+/// The current database's tables and views, those of scripts too, with their columns.
+fn all_columns(databases: &Databases) -> Result<Vec<(String, Vec<Found>)>> {
+    let mut listed = Vec::new();
+    if let Some((_, schema, all)) = found(databases)? {
+        for (sqlite, _) in all {
+            let columns = columns_of(databases, &schema, &sqlite)?;
+            listed.push((sqlite, columns));
+        }
+    }
+    let of_view = |(number, column): (i64, ResultColumn)| Found {
+        name: column.name,
+        number,
+        data_type: column.data_type,
+        is_nullable: true,
+        is_computed: false,
+    };
+    for (name, columns) in databases.columns_of_views(&databases.current()?)? {
+        listed.push((name, (1..).zip(columns).map(of_view).collect()));
+    }
+    Ok(listed)
+}
+
 pub(super) fn columns(databases: &Databases) -> Result<Vec<Row>> {
-    let Some((known, schema, all)) = found(databases)? else { return Ok(Vec::new()) };
+    let known = databases.current()?;
     let mut rows = Vec::new();
-    for (sqlite, _) in &all {
-        for column in columns_of(databases, &schema, sqlite)? {
-            let data_type = declared_type(&column.declared);
+    for (sqlite, columns) in all_columns(databases)? {
+        for column in columns {
+            let data_type = column.data_type;
             let (precision, scale) = data_type.as_numeric().unwrap_or((0, 0));
             rows.push(vec![
-                Value::Integer(object_id(&known.name, sqlite)),
+                Value::Integer(object_id(&known.name, &sqlite)),
                 text(column.name),
                 Value::Integer(column.number),
                 Value::Integer(bytes_most(data_type)),
@@ -403,7 +500,11 @@ pub(super) fn indexes(databases: &Databases) -> Result<Vec<Row>> {
 }
 
 pub(super) fn information_tables(databases: &Databases) -> Result<Vec<Row>> {
-    let Some((known, _, all)) = found(databases)? else { return Ok(Vec::new()) };
+    let known = databases.current()?;
+    let mut all = found(databases)?.map(|(_, _, all)| all).unwrap_or_default();
+    let modules = databases.instance.modules(&known)?.into_iter();
+    let views = modules.filter(|module| module.kind == ModuleKind::View);
+    all.extend(views.map(|module| (module.name, true)));
     let row = |(sqlite, is_view): &(String, bool)| {
         let (schema, name) = split(sqlite);
         vec![
@@ -417,12 +518,12 @@ pub(super) fn information_tables(databases: &Databases) -> Result<Vec<Row>> {
 }
 
 pub(super) fn information_columns(databases: &Databases) -> Result<Vec<Row>> {
-    let Some((known, attached, all)) = found(databases)? else { return Ok(Vec::new()) };
+    let known = databases.current()?;
     let mut rows = Vec::new();
-    for (sqlite, _) in &all {
-        let (schema, name) = split(sqlite);
-        for column in columns_of(databases, &attached, sqlite)? {
-            let data_type = declared_type(&column.declared);
+    for (sqlite, columns) in all_columns(databases)? {
+        let (schema, name) = split(&sqlite);
+        for column in columns {
+            let data_type = column.data_type;
             let length = match data_type.length() {
                 Some(Length::Of(length)) => Value::Integer(length.into()),
                 Some(Length::Max) => Value::Integer(-1),

@@ -1,5 +1,6 @@
 //! sys.databases, sysdatabases, sys.master_files, sys.database_files
 
+use super::sequence::Bases;
 use super::{flag, text, Column, Row};
 use pellucid::header::Standing;
 
@@ -12,8 +13,8 @@ use crate::values::types::{Length, SqlType};
 
 const DESC: SqlType = SqlType::nvarchar(60);
 
-/// Source: Microsoft's "sys.databases".
-pub(super) const DATABASES: [Column; 33] = [
+/// Source: Microsoft's "sys.databases"; then come the columns of [`SWITCHES`].
+const DATABASES_FIRST: [Column; 41] = [
     ("name", SqlType::SYSNAME),
     ("database_id", SqlType::Int),
     ("source_database_id", SqlType::Int),
@@ -47,7 +48,66 @@ pub(super) const DATABASES: [Column; 33] = [
     ("replica_id", SqlType::UniqueIdentifier),
     ("group_database_id", SqlType::UniqueIdentifier),
     ("physical_database_name", SqlType::SYSNAME),
+    ("snapshot_isolation_state_desc", DESC),
+    ("containment", SqlType::TinyInt),
+    ("containment_desc", DESC),
+    ("target_recovery_time_in_seconds", SqlType::Int),
+    ("delayed_durability", SqlType::Int),
+    ("delayed_durability_desc", DESC),
+    ("service_broker_guid", SqlType::UniqueIdentifier),
+    ("resource_pool_id", SqlType::Int),
 ];
+
+/// What is on or off, and the option that says it; without one it is what no database is here.
+const SWITCHES: [(&str, Option<&str>); 33] = [
+    ("is_fulltext_enabled", None),
+    ("is_trustworthy_on", Some("TRUSTWORTHY")),
+    ("is_db_chaining_on", Some("DB_CHAINING")),
+    ("is_parameterization_forced", None),
+    ("is_query_store_on", None),
+    ("is_subscribed", None),
+    ("is_merge_published", None),
+    ("is_sync_with_backup", None),
+    ("is_broker_enabled", None),
+    ("is_honor_broker_priority_on", None),
+    ("is_cdc_enabled", None),
+    ("is_ansi_null_default_on", Some("ANSI_NULL_DEFAULT")),
+    ("is_ansi_nulls_on", Some("ANSI_NULLS")),
+    ("is_ansi_padding_on", Some("ANSI_PADDING")),
+    ("is_ansi_warnings_on", Some("ANSI_WARNINGS")),
+    ("is_arithabort_on", Some("ARITHABORT")),
+    ("is_concat_null_yields_null_on", Some("CONCAT_NULL_YIELDS_NULL")),
+    ("is_numeric_roundabort_on", Some("NUMERIC_ROUNDABORT")),
+    ("is_quoted_identifier_on", Some("QUOTED_IDENTIFIER")),
+    ("is_recursive_triggers_on", Some("RECURSIVE_TRIGGERS")),
+    ("is_cursor_close_on_commit_on", Some("CURSOR_CLOSE_ON_COMMIT")),
+    ("is_local_cursor_default", None),
+    ("is_supplemental_logging_enabled", None),
+    ("is_date_correlation_on", Some("DATE_CORRELATION_OPTIMIZATION")),
+    ("is_auto_update_stats_async_on", Some("AUTO_UPDATE_STATISTICS_ASYNC")),
+    ("is_auto_create_stats_incremental_on", None),
+    ("is_federation_member", None),
+    ("is_remote_data_archive_enabled", None),
+    ("is_mixed_page_allocation_on", Some("MIXED_PAGE_ALLOCATION")),
+    ("is_accelerated_database_recovery_on", None),
+    ("is_ledger_on", None),
+    ("is_memory_optimized_elevate_to_snapshot_on", None),
+    ("is_temporal_history_retention_enabled", None),
+];
+
+pub(super) const DATABASES: [Column; DATABASES_FIRST.len() + SWITCHES.len()] = {
+    let mut columns = [("", SqlType::Bit); DATABASES_FIRST.len() + SWITCHES.len()];
+    let mut at = 0;
+    while at < DATABASES_FIRST.len() {
+        columns[at] = DATABASES_FIRST[at];
+        at += 1;
+    }
+    while at < columns.len() {
+        columns[at].0 = SWITCHES[at - DATABASES_FIRST.len()].0;
+        at += 1;
+    }
+    columns
+};
 
 /// Source: Microsoft's "sys.sysdatabases".
 pub(super) const SYSDATABASES: [Column; 7] = [
@@ -61,7 +121,7 @@ pub(super) const SYSDATABASES: [Column; 7] = [
 ];
 
 /// Source: Microsoft's "sys.master_files" and "sys.database_files".
-pub(super) const FILES: [Column; 16] = [
+pub(super) const FILES: [Column; 18] = [
     ("database_id", SqlType::Int),
     ("file_id", SqlType::Int),
     ("file_guid", SqlType::UniqueIdentifier),
@@ -78,6 +138,8 @@ pub(super) const FILES: [Column; 16] = [
     ("is_media_read_only", SqlType::Bit),
     ("is_read_only", SqlType::Bit),
     ("is_percent_growth", SqlType::Bit),
+    ("is_sparse", SqlType::Bit),
+    ("differential_base_lsn", SqlType::numeric(25, 0)),
 ];
 
 pub(super) fn databases(databases: &Databases) -> Result<Vec<Row>> {
@@ -101,7 +163,8 @@ pub(super) fn databases(databases: &Databases) -> Result<Vec<Row>> {
             1 => "TORN_PAGE_DETECTION",
             _ => "CHECKSUM",
         };
-        rows.push(vec![
+        let snapshots = option("ALLOW_SNAPSHOT_ISOLATION")?.unwrap_or(0);
+        let mut row = vec![
             text(&known.name),
             Value::Integer(known.id),
             Value::Null,
@@ -118,7 +181,7 @@ pub(super) fn databases(databases: &Databases) -> Result<Vec<Row>> {
             text(known.shown_state(recovery.standing).name()),
             flag(recovery.standing == Standing::Standby),
             Value::Null,
-            Value::Integer(option("ALLOW_SNAPSHOT_ISOLATION")?.unwrap_or(0)),
+            Value::Integer(snapshots),
             Value::Integer(option("READ_COMMITTED_SNAPSHOT")?.unwrap_or(0)),
             Value::Integer(recovery.model),
             text(recovery_model(recovery.model)),
@@ -135,7 +198,20 @@ pub(super) fn databases(databases: &Databases) -> Result<Vec<Row>> {
             Value::Null,
             Value::Null,
             text(&known.name),
-        ]);
+            text(if snapshots == 0 { "OFF" } else { "ON" }),
+            Value::Integer(0),
+            text("NONE"),
+            Value::Integer(0),
+            Value::Integer(0),
+            text("DISABLED"),
+            Value::Null,
+            Value::Null,
+        ];
+        for (_, switch) in SWITCHES {
+            let on = switch.map(option).transpose()?.flatten();
+            row.push(Value::Integer(on.unwrap_or(0)));
+        }
+        rows.push(row);
     }
     Ok(rows)
 }
@@ -156,6 +232,7 @@ pub(super) fn sysdatabases(databases: &Databases) -> Result<Vec<Row>> {
 }
 
 pub(super) fn master_files(databases: &Databases) -> Result<Vec<Row>> {
+    let bases = Bases::of(databases)?;
     let mut rows = Vec::new();
     for known in databases.instance.databases()? {
         // What cannot be opened now has its own names all the same.
@@ -163,20 +240,23 @@ pub(super) fn master_files(databases: &Databases) -> Result<Vec<Row>> {
             let stem = known.path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
             DatabaseFile::defaults(&stem).into()
         });
-        rows.extend(files.iter().map(|file| file_row(&known, file)));
+        rows.extend(files.iter().map(|file| file_row(&known, file, &bases)));
     }
     Ok(rows)
 }
 
 pub(super) fn database_files(databases: &Databases) -> Result<Vec<Row>> {
     let known = databases.current()?;
-    Ok(databases.files(&known)?.iter().map(|file| file_row(&known, file)).collect())
+    let bases = Bases::of(databases)?;
+    Ok(databases.files(&known)?.iter().map(|file| file_row(&known, file, &bases)).collect())
 }
 
-fn file_row(known: &Known, file: &DatabaseFile) -> Row {
+fn file_row(known: &Known, file: &DatabaseFile, bases: &Bases) -> Row {
     const PAGE_KB: i64 = 8;
     let is_log = file.kind == FileKind::Log;
     let physical = match is_log {
+        // tempdb and model are no files.
+        _ if known.path.as_os_str().is_empty() => Value::Null,
         false => shown(&known.path),
         true => file.physical.clone().map_or_else(|| shown(&log_path(known)), Value::Text),
     };
@@ -200,5 +280,7 @@ fn file_row(known: &Known, file: &DatabaseFile) -> Row {
         flag(false),
         flag(known.is_read_only),
         flag(file.is_percent),
+        flag(false),
+        if is_log { Value::Null } else { bases.get(known) },
     ]
 }

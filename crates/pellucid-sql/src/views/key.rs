@@ -8,7 +8,7 @@ use pellucid_files::paths::copy_path;
 
 use super::{optional, text, time, Column, Row};
 use crate::execute::state_of_process;
-use crate::instance::{Known, PendingKey};
+use crate::instance::{Known, PendingKey, MASTER};
 use crate::message::Result;
 use crate::session::{object_id, CertificateFacts, Databases};
 use crate::values::convert::{from_hex, Value};
@@ -102,6 +102,9 @@ const MASTER_KEY_ID: i64 = 101;
 const SERVICE_KEY_ID: i64 = 102;
 
 pub(super) fn certificates(databases: &Databases) -> Result<Vec<Row>> {
+    if databases.current_id() != MASTER {
+        return Ok(Vec::new());
+    }
     let keyring = databases.instance.keyring()?;
     let row = |stored: &pellucid_keyring::Stored| -> Result<Row> {
         let public: &PublicCertificate = stored.public();
@@ -170,6 +173,9 @@ pub(crate) fn key_ids(databases: &Databases) -> Result<Vec<(String, i64)>> {
 }
 
 pub(super) fn asymmetric_keys(databases: &Databases) -> Result<Vec<Row>> {
+    if databases.current_id() != MASTER {
+        return Ok(Vec::new());
+    }
     let keyring = databases.instance.keyring()?;
     let row = |stored: &pellucid_keyring::Stored| {
         let public = stored.public();
@@ -193,7 +199,11 @@ pub(super) fn asymmetric_keys(databases: &Databases) -> Result<Vec<Row>> {
     Ok(found.iter().filter(|stored| stored.place().is_some()).map(row).collect())
 }
 
+/// As those of certificates, keys of `master` alone: another database has none of its own.
 pub(super) fn symmetric_keys(databases: &Databases) -> Result<Vec<Row>> {
+    if databases.current_id() != MASTER {
+        return Ok(Vec::new());
+    }
     let home = databases.instance.home();
     let made = |name: &str| {
         let at = std::fs::metadata(home.join(name)).and_then(|metadata| metadata.modified()).ok();

@@ -116,7 +116,7 @@ fn last_log_backup(
 }
 
 /// Bytes of the log beside the file, and of what the archive has kept of it.
-fn log_bytes(known: &Known) -> u64 {
+pub(super) fn log_bytes(known: &Known) -> u64 {
     if known.is_system() {
         return 0;
     }

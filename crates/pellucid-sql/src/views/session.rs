@@ -15,7 +15,7 @@ use crate::values::types::{Length, SqlType};
 const N128: SqlType = SqlType::nvarchar(128);
 
 /// Source: Microsoft's "sys.dm_exec_sessions".
-pub(super) const SESSIONS: [Column; 20] = [
+pub(super) const SESSIONS: [Column; 21] = [
     ("session_id", SqlType::SmallInt),
     ("login_time", SqlType::DateTime),
     ("host_name", N128),
@@ -36,6 +36,7 @@ pub(super) const SESSIONS: [Column; 20] = [
     ("original_login_name", N128),
     ("database_id", SqlType::SmallInt),
     ("open_transaction_count", SqlType::Int),
+    ("contained_availability_group_id", SqlType::UniqueIdentifier),
 ];
 
 /// Source: Microsoft's "sys.dm_exec_connections".
@@ -92,6 +93,7 @@ pub(super) fn sessions(databases: &Databases) -> Result<Vec<Row>> {
         user,
         Value::Integer(databases.current_id()),
         Value::Integer(shared.transactions().into()),
+        Value::Null,
     ]];
     for one in others(databases)? {
         let mut row = vec![Value::Null; SESSIONS.len()];

@@ -1,4 +1,4 @@
-//! sys.dm_os_volume_stats, sys.dm_os_performance_counters, sys.dm_os_sys_info
+//! sys.dm_os_volume_stats, sys.dm_os_performance_counters, sys.dm_os_sys_info, sys.dm_os_host_info
 
 use pellucid_files::paths::directory_of;
 use pellucid_files::volume::Volume;
@@ -56,6 +56,24 @@ pub(super) const SYSTEM: [Column; 13] = [
     ("sqlserver_start_time", SqlType::DateTime),
     ("virtual_machine_type", INT),
     ("virtual_machine_type_desc", SqlType::nvarchar(60)),
+];
+
+/// Source: Microsoft's "sys.dm_os_host_info".
+pub(super) const HOST: [Column; 7] = [
+    ("host_platform", SqlType::nvarchar(256)),
+    ("host_distribution", SqlType::nvarchar(256)),
+    ("host_release", SqlType::nvarchar(256)),
+    ("host_service_pack_level", SqlType::nvarchar(256)),
+    ("host_sku", INT),
+    ("os_language_version", INT),
+    ("host_architecture", SqlType::nvarchar(256)),
+];
+
+/// Source: Microsoft's "sys.dm_os_file_exists".
+pub(super) const FILE_EXISTS: [Column; 3] = [
+    ("file_exists", SqlType::Bit),
+    ("file_is_a_directory", SqlType::Bit),
+    ("parent_directory_exists", SqlType::Bit),
 ];
 
 /// A number that says what it is, not how it has changed (`PERF_COUNTER_LARGE_RAWCOUNT`).
@@ -136,5 +154,37 @@ pub(super) fn system(databases: &Databases) -> Result<Vec<Row>> {
         Value::Text(begun.to_iso(SqlType::DateTime)),
         Value::Null,
         Value::Null,
+    ]])
+}
+
+/// No rows: its columns are computed where it is called. What paths stand for is told to the function that looks.
+pub(super) fn file_exists(databases: &Databases) -> Result<Vec<Row>> {
+    databases.shared.set_places(databases.instance.places()?);
+    Ok(Vec::new())
+}
+
+/// As SQL Server on Linux has it: the distribution's name and version, which it reads in os-release(5).
+pub(super) fn host(_: &Databases) -> Result<Vec<Row>> {
+    let release = ["/etc/os-release", "/usr/lib/os-release"]
+        .iter()
+        .find_map(|path| std::fs::read_to_string(path).ok())
+        .unwrap_or_default();
+    let value = |key: &str| {
+        let written = release.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix('='))?;
+        Some(written.trim().trim_matches(['"', '\'']).to_owned())
+    };
+    let architecture = match std::env::consts::ARCH {
+        "x86_64" => "X64",
+        "aarch64" => "ARM64",
+        other => other,
+    };
+    Ok(vec![vec![
+        text("Linux"),
+        optional(value("NAME")),
+        optional(value("VERSION_ID")),
+        text(""),
+        Value::Null,
+        Value::Integer(0),
+        text(architecture),
     ]])
 }

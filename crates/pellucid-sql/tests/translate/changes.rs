@@ -110,18 +110,72 @@ fn targets_and_from() {
     ]);
 }
 
-/// The name of a common table expression is not that of the table that it hides.
+/// UPDATE and DELETE of a common table expression change the one table that it selects from; the name that it hides is
+/// the table's within it.
 #[test]
-fn common_table_expressions_are_not_changed() {
+fn common_table_expressions_are_changed() {
     let mut session = session();
-    let refused = "'change of a common table expression' is not supported.";
+    let read = "SELECT a, b, n FROM t ORDER BY a";
+    for (change, count, rows) in [
+        (
+            "WITH x AS (SELECT a, n, ROW_NUMBER() OVER (ORDER BY a DESC) AS r FROM t WHERE b > 'x') UPDATE x SET n = r * 10",
+            "2",
+            "1 x 1.50|2 y 20.00|3 z 10.00",
+        ),
+        (
+            "WITH t AS (SELECT * FROM t WHERE a = 1) UPDATE t SET b = 'q'",
+            "1",
+            "1 q 1.50|2 y 20.00|3 z 10.00",
+        ),
+        (
+            "WITH x (k, v) AS (SELECT a, b FROM dbo.t) UPDATE y SET v = 'r' FROM x AS y WHERE k = 2",
+            "1",
+            "1 q 1.50|2 r 20.00|3 z 10.00",
+        ),
+        (
+            "WITH w AS (SELECT 3 AS i), x AS (SELECT * FROM t WHERE a = (SELECT i FROM w)) UPDATE x SET n += 1",
+            "1",
+            "1 q 1.50|2 r 20.00|3 z 11.00",
+        ),
+        (
+            "WITH x AS (SELECT *, ROW_NUMBER() OVER (ORDER BY a) AS r FROM t) DELETE FROM x WHERE r > 2",
+            "1",
+            "1 q 1.50|2 r 20.00",
+        ),
+        ("WITH t AS (SELECT TOP 1 * FROM t ORDER BY a) DELETE FROM t", "1", "2 r 20.00"),
+        ("WITH x AS (SELECT * FROM t WHERE a = 2) DELETE y FROM x AS y", "1", ""),
+    ] {
+        assert_eq!(session.run(change).unwrap(), [[count]], "{change}");
+        let found = session.run(read).unwrap();
+        let found: Vec<String> = found.iter().map(|row| row.join(" ")).collect();
+        assert_eq!(found.join("|"), rows, "{change}");
+    }
+    let refused = "'change of such a common table expression' is not supported.";
     session.fails(&[
-        ("WITH t AS (SELECT TOP 1 * FROM t ORDER BY a) DELETE FROM t", 50_001, refused),
-        ("WITH t AS (SELECT * FROM t WHERE a = 1) UPDATE t SET b = 'q'", 50_001, refused),
-        ("WITH t AS (SELECT a FROM u) INSERT INTO t (a) VALUES (9)", 50_001, refused),
-        ("WITH t AS (SELECT * FROM t WHERE a = 1) DELETE x FROM t AS x", 50_001, refused),
+        ("WITH x AS (SELECT DISTINCT a FROM t) DELETE FROM x", 50_001, refused),
+        ("WITH x AS (SELECT a FROM t GROUP BY a) UPDATE x SET a = 1", 50_001, refused),
+        ("WITH x AS (SELECT t.a FROM t JOIN u ON t.a = u.a) DELETE FROM x", 50_001, refused),
+        ("WITH x AS (SELECT a FROM t UNION SELECT a FROM u) DELETE FROM x", 50_001, refused),
+        (
+            "WITH x AS (SELECT a, 'c' AS c FROM t) UPDATE x SET c = 'd'",
+            4406,
+            "Update or insert of view or function 'x' failed because it contains a derived or constant field.",
+        ),
+        (
+            "WITH x AS (SELECT a FROM t) UPDATE x SET b = 'd'",
+            207,
+            "Invalid column name 'b'.",
+        ),
+        (
+            "WITH t AS (SELECT a FROM u) INSERT INTO t (a) VALUES (9)",
+            50_001,
+            "'change of a common table expression' is not supported.",
+        ),
     ]);
-    assert_eq!(session.run("SELECT COUNT(*) FROM t WHERE b <> 'q'").unwrap(), [["3"]]);
+    assert_eq!(
+        session.run("INSERT INTO t VALUES (7, 's', 1), (8, 's', 1), (9, 's', 1)").unwrap(),
+        [["3"]]
+    );
     // Behind a schema it is the table that is meant.
     assert_eq!(session.run("WITH t AS (SELECT 1 AS a) DELETE FROM dbo.t").unwrap(), [["3"]]);
 }

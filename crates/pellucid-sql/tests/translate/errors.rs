@@ -103,7 +103,12 @@ fn of_values() {
             281,
             "99 is not a valid style number when converting from varchar to a character string.",
         ),
-        ("SELECT LEFT('abc', -1)", 537, "Invalid length parameter passed to the LEFT function."),
+        (
+            "SELECT LEFT('abc', -1)",
+            537,
+            "Invalid length parameter passed to the LEFT or SUBSTRING function.",
+        ),
+        ("SELECT RIGHT('abc', -1)", 536, "Invalid length parameter passed to the RIGHT function."),
         (
             "SELECT (SELECT a FROM t)",
             512,

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use pellucid_sql::functions::{register, Server};
 use pellucid_sql::message::{Message, Result};
 use pellucid_sql::translate::{
-    execute_assignments, Catalog, Selection, Statement, Table, TableColumn, Translator,
-    VariableTypes, Variables,
+    execute_assignments, Catalog, OutputChange, Selection, Statement, Table, TableColumn,
+    Translator, VariableTypes, Variables,
 };
 use pellucid_sql::values::convert::Value;
 use pellucid_sql::values::decimal::Decimal;
@@ -43,6 +43,8 @@ impl Server for Fixed {
         })
     }
 }
+
+const STAGE: &str = "temp.\"@output\"";
 
 /// Tables by their bare names.
 #[derive(Default)]
@@ -128,11 +130,39 @@ impl Session {
                     Ok(vec![vec![count.to_string()]])
                 }
             },
+            StatementKind::Insert(insert) if !insert.output.is_empty() => {
+                self.output(&self.translator().insert_output(&insert, STAGE)?)
+            }
+            StatementKind::Update(update) if !update.output.is_empty() => {
+                self.output(&self.translator().update_output(&update, STAGE)?)
+            }
+            StatementKind::Delete(delete) if !delete.output.is_empty() => {
+                self.output(&self.translator().delete_output(&delete, STAGE)?)
+            }
             StatementKind::Insert(insert) => changed(self, self.translator().insert(&insert)?),
             StatementKind::Update(update) => changed(self, self.translator().update(&update)?),
             StatementKind::Delete(delete) => changed(self, self.translator().delete(&delete)?),
             other => panic!("{other:?}"),
         }
+    }
+
+    /// What a change gives.
+    fn output(&self, change: &OutputChange) -> Result<Vec<Vec<String>>> {
+        let (connection, variables) = (&self.connection, &self.variables);
+        connection.execute_batch(&format!("DROP TABLE IF EXISTS {STAGE}; {}", change.stage.sql))?;
+        if let Some(fill) = &change.fill {
+            fill.prepare(connection, variables)?.raw_execute()?;
+        }
+        let mut changed = change.change.prepare(connection, variables)?;
+        let columns = changed.column_count();
+        let mut rows = changed.raw_query();
+        while let Some(row) = rows.next()? {
+            let values: Vec<Value> =
+                (0..columns).map(|at| row.get(at)).collect::<rusqlite::Result<_>>()?;
+            let keep = change.keep.as_ref().unwrap();
+            connection.execute(&keep.sql, rusqlite::params_from_iter(values))?;
+        }
+        self.rows(&change.rows)
     }
 
     pub fn statement(&self, text: &str) -> Result<Statement> {

@@ -188,7 +188,12 @@ impl Choices<'_> {
 
     fn index_options(&mut self, least: usize) -> Vec<IndexOption> {
         self.list(least, |c| match c.below(6) {
-            0 => IndexOption::Switch { switch: c.word(), on: c.flag() },
+            0 => {
+                let switch = c.word();
+                // IGNORE_DUP_KEY = ON is refused.
+                let on = switch != IndexSwitch::IgnoreDupKey && c.flag();
+                IndexOption::Switch { switch, on }
+            }
             1 => IndexOption::FillFactor(c.number()),
             2 => IndexOption::MaxDop(c.number()),
             3 => IndexOption::MaxDurationMinutes(c.number()),
@@ -332,6 +337,9 @@ impl Choices<'_> {
                 if_exists,
                 procedures: self.list(1, Self::object),
             },
+            1 if self.flag() => {
+                ObjectStatement::DropFunctions { if_exists, functions: self.list(1, Self::object) }
+            }
             1 => ObjectStatement::DropViews { if_exists, views: self.list(1, Self::object) },
             2 => ObjectStatement::DropSchema { if_exists, name: self.name() },
             3 => ObjectStatement::DropIndexes {

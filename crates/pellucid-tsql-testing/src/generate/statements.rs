@@ -25,7 +25,7 @@ impl Choices<'_> {
     /// What has to be alone in its batch.
     fn alone(&mut self) -> StatementKind {
         let verb = [ViewVerb::Create, ViewVerb::CreateOrAlter, ViewVerb::Alter][self.below(3)];
-        let alone = match self.below(3) {
+        let alone = match self.below(4) {
             0 => ObjectStatement::Procedure(Box::new(Procedure {
                 verb,
                 name: self.object(),
@@ -38,18 +38,46 @@ impl Choices<'_> {
                 recompile: self.flag(),
                 body: self.list(0, |c| c.statement(Place { in_module: true, ..Place::default() })),
             })),
-            1 => ObjectStatement::CreateSchema {
+            1 => ObjectStatement::Function(Box::new(Function {
+                verb,
+                name: self.object(),
+                parameters: self.list(0, |c| ProcedureParameter {
+                    variable: c.variable(),
+                    data_type: c.data_type(),
+                    default: c.maybe(|c| Expression::Literal(Literal::String(c.string()))),
+                    output: false,
+                }),
+                schema_binding: self.flag(),
+                null_on_null: self.flag(),
+                body: match self.flag() {
+                    true => FunctionBody::Scalar {
+                        data_type: self.data_type(),
+                        statements: self.list(1, |c| {
+                            c.statement(Place { in_module: true, ..Place::default() })
+                        }),
+                    },
+                    false => {
+                        let mut query = self.query();
+                        query.with = self.with();
+                        query.options.clear();
+                        FunctionBody::Table(Box::new(query))
+                    }
+                },
+            })),
+            2 => ObjectStatement::CreateSchema {
                 name: self.name(),
                 authorization: self.maybe(Self::name),
             },
             _ => {
                 let mut query = self.query();
                 query.with = self.with();
+                query.options.clear();
                 ObjectStatement::View(View {
                     verb,
                     name: self.object(),
                     columns: self.names(0),
                     schema_binding: self.flag(),
+                    metadata: self.flag(),
                     query: Box::new(query),
                     check_option: self.flag(),
                 })
@@ -90,6 +118,7 @@ impl Choices<'_> {
                 top: self.maybe(|c| Top { with_ties: false, ..c.top() }),
                 target: self.target(),
                 set: self.list(1, Self::set_clause),
+                output: self.output(),
                 from: self.sources(),
                 filter: self.maybe(Self::condition),
                 options: self.options(),
@@ -98,6 +127,7 @@ impl Choices<'_> {
                 with: self.with(),
                 top: self.maybe(|c| Top { with_ties: false, ..c.top() }),
                 target: self.target(),
+                output: self.output(),
                 from: self.sources(),
                 filter: self.maybe(Self::condition),
                 options: self.options(),
@@ -287,7 +317,41 @@ impl Choices<'_> {
             top: self.maybe(|c| Top { with_ties: false, ..c.top() }),
             target: self.target(),
             columns: self.names(0),
+            output: self.output(),
             source,
+        }
+    }
+
+    fn output(&mut self) -> Vec<OutputClause> {
+        let mut clauses = Vec::new();
+        if self.below(4) == 0 {
+            let target = match self.flag() {
+                true => ChangeTarget::Variable(self.variable()),
+                false => ChangeTarget::Table { name: self.object(), hints: Vec::new() },
+            };
+            let into = Some(OutputInto { target, columns: self.names(0) });
+            clauses.push(OutputClause { items: self.list(1, Self::output_item), into });
+        }
+        if self.below(4) == 0 {
+            clauses.push(OutputClause { items: self.list(1, Self::output_item), into: None });
+        }
+        clauses
+    }
+
+    fn output_item(&mut self) -> SelectItem {
+        let own = if self.flag() { "inserted" } else { "deleted" };
+        let table = Name::new(own).unwrap_or_else(|| self.name());
+        match self.below(3) {
+            0 => SelectItem::Star(Some(table.into())),
+            // Without an alias a query in parentheses behind it would be its arguments.
+            1 => SelectItem::Value { value: self.expression(), alias: Some(self.name()) },
+            _ => {
+                let column = ColumnName { table: Some(table.into()), column: self.name() };
+                SelectItem::Value {
+                    value: Expression::Column(Box::new(column)),
+                    alias: Some(self.name()),
+                }
+            }
         }
     }
 

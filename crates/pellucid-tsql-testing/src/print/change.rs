@@ -2,7 +2,7 @@
 
 use pellucid_tsql::ast::{
     Argument, ArgumentValue, ChangeTarget, Delete, Execute, Expression, Insert, InsertSource,
-    ProcedureName, SetClause, SetTarget, Top, Update,
+    OutputClause, ProcedureName, SetClause, SetTarget, Top, Update,
 };
 
 use super::name::Called;
@@ -39,10 +39,24 @@ impl Print for Default<'_> {
     }
 }
 
+/// ` OUTPUT ..`, as often as it is there.
+struct Outputs<'a>(&'a [OutputClause]);
+
+impl Print for Outputs<'_> {
+    fn print(&self, to: &mut Printer) {
+        for clause in self.0 {
+            put!(to, " OUTPUT ", List(&clause.items));
+            if let Some(into) = &clause.into {
+                put!(to, " INTO ", into.target, Listed(" (", &into.columns, ")"));
+            }
+        }
+    }
+}
+
 impl Print for Insert {
     fn print(&self, to: &mut Printer) {
         put!(to, Listed("WITH ", &self.with, " "), "INSERT ", Limit(&self.top), "INTO ");
-        put!(to, self.target, Listed(" (", &self.columns, ")"), " ");
+        put!(to, self.target, Listed(" (", &self.columns, ")"), Outputs(&self.output), " ");
         match &self.source {
             InsertSource::Values(rows) => {
                 let rows: Vec<Vec<_>> =
@@ -60,7 +74,8 @@ impl Print for Insert {
 impl Print for Update {
     fn print(&self, to: &mut Printer) {
         put!(to, Listed("WITH ", &self.with, " "), "UPDATE ", Limit(&self.top), self.target);
-        put!(to, " SET ", List(&self.set), Listed(" FROM ", &self.from, ""));
+        put!(to, " SET ", List(&self.set), Outputs(&self.output));
+        put!(to, Listed(" FROM ", &self.from, ""));
         put!(to, Maybe(" WHERE ", &self.filter), Listed(" OPTION (", &self.options, ")"));
     }
 }
@@ -79,7 +94,7 @@ impl Print for SetClause {
 impl Print for Delete {
     fn print(&self, to: &mut Printer) {
         put!(to, Listed("WITH ", &self.with, " "), "DELETE ", Limit(&self.top), "FROM ");
-        put!(to, self.target, Listed(" FROM ", &self.from, ""));
+        put!(to, self.target, Outputs(&self.output), Listed(" FROM ", &self.from, ""));
         put!(to, Maybe(" WHERE ", &self.filter), Listed(" OPTION (", &self.options, ")"));
     }
 }

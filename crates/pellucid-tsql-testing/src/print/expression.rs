@@ -61,6 +61,7 @@ impl Print for Expression {
             Expression::Literal(literal) => literal.print(to),
             Expression::Column(column) => column.print(to),
             Expression::Variable(variable) => variable.print(to),
+            Expression::Default => put!(to, "DEFAULT"),
             Expression::SystemVariable(name) => put!(to, "@@", name.as_str()),
             Expression::Unary { operator, operand } => {
                 let (sign, needed) = match operator {

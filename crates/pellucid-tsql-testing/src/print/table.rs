@@ -2,8 +2,8 @@
 
 use pellucid_tsql::ast::{
     AlterTable, Column, ColumnConstraint, ColumnProperty, CreateIndex, CreateTable, DropIndex,
-    IndexColumn, Key, ObjectStatement, Procedure, ProcedureParameter, References,
-    ReferentialAction, TableConstraint, TableElement, TableRule, View, ViewVerb,
+    Function, FunctionBody, IndexColumn, Key, ObjectStatement, Procedure, ProcedureParameter,
+    References, ReferentialAction, TableConstraint, TableElement, TableRule, View, ViewVerb,
 };
 
 use super::control::Indented;
@@ -26,6 +26,10 @@ impl Print for ObjectStatement {
                 put!(to, "DROP INDEX ", If(*if_exists, "IF EXISTS "), List(indexes));
             }
             ObjectStatement::View(view) => view.print(to),
+            ObjectStatement::Function(function) => function.print(to),
+            ObjectStatement::DropFunctions { if_exists, functions } => {
+                put!(to, "DROP FUNCTION ", If(*if_exists, "IF EXISTS "), List(functions));
+            }
             ObjectStatement::Procedure(procedure) => procedure.print(to),
             ObjectStatement::DropProcedures { if_exists, procedures } => {
                 put!(to, "DROP PROCEDURE ", If(*if_exists, "IF EXISTS "), List(procedures));
@@ -219,6 +223,26 @@ impl Print for Procedure {
     }
 }
 
+impl Print for Function {
+    fn print(&self, to: &mut Printer) {
+        put!(to, self.verb, " FUNCTION ", self.name, " (", List(&self.parameters), ") RETURNS ");
+        match &self.body {
+            FunctionBody::Scalar { data_type, .. } => put!(to, data_type),
+            FunctionBody::Table(_) => put!(to, "TABLE"),
+        }
+        put!(to, If(self.schema_binding, " WITH SCHEMABINDING"));
+        let word = if self.schema_binding { ", " } else { " WITH " };
+        put!(to, If(self.null_on_null, word));
+        put!(to, If(self.null_on_null, "RETURNS NULL ON NULL INPUT"), " AS ");
+        match &self.body {
+            FunctionBody::Scalar { statements, .. } => {
+                put!(to, "BEGIN", Indented(statements), "END");
+            }
+            FunctionBody::Table(query) => put!(to, "RETURN (", query, ")"),
+        }
+    }
+}
+
 impl Print for ProcedureParameter {
     fn print(&self, to: &mut Printer) {
         put!(to, self.variable, " ", self.data_type, Maybe(" = ", &self.default));
@@ -229,7 +253,9 @@ impl Print for ProcedureParameter {
 impl Print for View {
     fn print(&self, to: &mut Printer) {
         put!(to, self.verb, " VIEW ", self.name, Listed(" (", &self.columns, ")"));
-        put!(to, If(self.schema_binding, " WITH SCHEMABINDING"), " AS ", self.query);
+        put!(to, If(self.schema_binding, " WITH SCHEMABINDING"));
+        let word = if self.schema_binding { ", " } else { " WITH " };
+        put!(to, If(self.metadata, word), If(self.metadata, "VIEW_METADATA"), " AS ", self.query);
         put!(to, If(self.check_option, " WITH CHECK OPTION"));
     }
 }

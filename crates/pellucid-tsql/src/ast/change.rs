@@ -2,7 +2,7 @@
 
 use super::{
     ColumnName, CommonTable, Condition, Execute, Expression, Name, ObjectName, Query, QueryOption,
-    TableHint, TableSource, Top, Variable,
+    SelectItem, TableHint, TableSource, Top, Variable,
 };
 
 /// What is changed.
@@ -25,6 +25,8 @@ pub struct Insert {
     pub target: ChangeTarget,
     /// Its columns; empty: all.
     pub columns: Vec<Name>,
+    /// `OUTPUT`
+    pub output: Vec<OutputClause>,
     /// What is put in.
     pub source: InsertSource,
 }
@@ -53,12 +55,32 @@ pub struct Update {
     pub target: ChangeTarget,
     /// `SET`
     pub set: Vec<SetClause>,
+    /// `OUTPUT`
+    pub output: Vec<OutputClause>,
     /// `FROM`
     pub from: Vec<TableSource>,
     /// `WHERE`
     pub filter: Option<Condition>,
     /// `OPTION`
     pub options: Vec<QueryOption>,
+}
+
+/// `OUTPUT inserted.a, deleted.b [INTO table (columns)]`: there is none, one, or one with INTO before one without.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OutputClause {
+    /// What is given of each row.
+    pub items: Vec<SelectItem>,
+    /// `INTO`; `None`: to whoever has sent the statement.
+    pub into: Option<OutputInto>,
+}
+
+/// `INTO table (columns)` of an OUTPUT clause.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OutputInto {
+    /// The table.
+    pub target: ChangeTarget,
+    /// Its columns; empty: all.
+    pub columns: Vec<Name>,
 }
 
 /// One assignment of UPDATE: `column = value`, `@v = value`, `@v = column = value`.
@@ -115,6 +137,8 @@ pub struct Delete {
     pub top: Option<Top>,
     /// What is changed.
     pub target: ChangeTarget,
+    /// `OUTPUT`
+    pub output: Vec<OutputClause>,
     /// `FROM`, the second one
     pub from: Vec<TableSource>,
     /// `WHERE`

@@ -18,6 +18,8 @@ pub enum Expression {
     Unary { operator: UnaryOperator, operand: Box<Expression> },
     /// `a + b - c`, `a * b / c`
     Chain(Box<Chain>),
+    /// `DEFAULT`, as an argument of a function that a script has made.
+    Default,
     /// `CASE`
     Case(Box<Case>),
     /// `IIF(condition, then, otherwise)`

@@ -1,6 +1,8 @@
 //! CREATE, ALTER and DROP of tables, indexes, views and schemas.
 
-use super::{Condition, DataType, Expression, IndexOption, Name, ObjectName, Procedure, Query};
+use super::{
+    Condition, DataType, Expression, Function, IndexOption, Name, ObjectName, Procedure, Query,
+};
 use crate::keyword::words;
 
 /// Statements on what is in a database.
@@ -20,6 +22,10 @@ pub enum ObjectStatement {
     DropIndexes { if_exists: bool, indexes: Vec<DropIndex> },
     /// `CREATE VIEW`, `ALTER VIEW`
     View(View),
+    /// `CREATE FUNCTION` and its like.
+    Function(Box<Function>),
+    /// `DROP FUNCTION`
+    DropFunctions { if_exists: bool, functions: Vec<ObjectName> },
     /// `DROP VIEW`
     DropViews { if_exists: bool, views: Vec<ObjectName> },
     /// `CREATE PROCEDURE`, `ALTER PROCEDURE`
@@ -248,6 +254,8 @@ pub struct View {
     pub columns: Vec<Name>,
     /// `WITH SCHEMABINDING`
     pub schema_binding: bool,
+    /// `WITH VIEW_METADATA`, which changes no result.
+    pub metadata: bool,
     /// What it stands for.
     pub query: Box<Query>,
     /// `WITH CHECK OPTION`

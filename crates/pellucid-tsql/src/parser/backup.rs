@@ -6,6 +6,7 @@ use crate::ast::{
 };
 use crate::error::Result;
 use crate::keyword::Keyword as K;
+use crate::known;
 use crate::lexer::Symbol;
 
 impl Parser<'_> {
@@ -15,10 +16,10 @@ impl Parser<'_> {
             Some(K::CERTIFICATE) => self.backup_certificate(),
             Some(K::MASTER) => self.backup_master_key(),
             Some(K::SERVICE) => self.backup_service_master_key(),
-            Some(K::SYMMETRIC) => self.unsupported("BACKUP SYMMETRIC KEY"),
-            Some(K::SERVER) => self.unsupported("BACKUP SERVER"),
-            Some(K::GROUP) => self.unsupported("BACKUP GROUP"),
-            _ => self.backup_database(),
+            _ => match self.words_of(known::BACKUPS) {
+                Some(words) => self.unsupported(format!("BACKUP {words}")),
+                None => self.backup_database(),
+            },
         }
     }
 
@@ -47,11 +48,11 @@ impl Parser<'_> {
         if let Some(option) = self.media_option()? {
             return Ok(BackupOption::Media(option));
         }
+        if let Some(option) = self.words_of(known::BACKUP_OPTIONS) {
+            return self.unsupported(format!("BACKUP WITH {option}"));
+        }
         let Some(word) = self.keyword() else { return self.unknown_option("BACKUP") };
         match word {
-            K::METADATA_ONLY | K::SNAPSHOT | K::NO_LOG | K::TRUNCATE_ONLY => {
-                return self.unsupported(format!("BACKUP WITH {}", word.text()));
-            }
             K::COMPRESSION
             | K::ENCRYPTION
             | K::NAME

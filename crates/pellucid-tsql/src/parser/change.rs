@@ -5,7 +5,8 @@ use super::query::assignment_operator;
 use super::Parser;
 use crate::ast::{
     ChangeTarget, ColumnName, CommonTable, Condition, Delete, Execute, Expression, Insert,
-    InsertSource, SetClause, SetTarget, StatementKind, Update,
+    InsertSource, Name, OutputClause, OutputInto, SelectItem, SetClause, SetTarget, StatementKind,
+    Update,
 };
 use crate::error::Result;
 use crate::keyword::Keyword as K;
@@ -14,17 +15,14 @@ use crate::lexer::{Symbol, TokenKind};
 impl Parser<'_> {
     pub(super) fn insert(&mut self, with: Vec<CommonTable>) -> Result<StatementKind> {
         self.require(K::INSERT)?;
+        if self.at(K::BULK) {
+            return self.unsupported("INSERT BULK");
+        }
         let top = self.top()?;
         self.accept(K::INTO);
         let target = self.change_target()?;
-        let opens_columns = self.at_symbol(Symbol::LeftParenthesis)
-            && self.peek() != TokenKind::Keyword(K::SELECT)
-            && self.peek() != TokenKind::Symbol(Symbol::LeftParenthesis);
-        let columns = match opens_columns {
-            true => self.parenthesized_list(Self::name)?,
-            false => Vec::new(),
-        };
-        self.refuse_output()?;
+        let columns = self.columns_of_insert()?;
+        let output = self.output_clauses()?;
         let source = match self.keyword() {
             Some(K::VALUES) => {
                 self.advance();
@@ -41,7 +39,7 @@ impl Parser<'_> {
             }
             _ => InsertSource::Query(Box::new(self.query()?)),
         };
-        Ok(StatementKind::Insert(Box::new(Insert { with, top, target, columns, source })))
+        Ok(StatementKind::Insert(Box::new(Insert { with, top, target, columns, output, source })))
     }
 
     pub(super) fn update(&mut self, with: Vec<CommonTable>) -> Result<StatementKind> {
@@ -50,11 +48,11 @@ impl Parser<'_> {
         let target = self.change_target()?;
         self.require(K::SET)?;
         let set = self.comma_list(Self::set_clause)?;
-        self.refuse_output()?;
+        let output = self.output_clauses()?;
         let from = self.from()?;
         let filter = self.change_filter()?;
         let options = self.query_options()?;
-        let update = Update { with, top, target, set, from, filter, options };
+        let update = Update { with, top, target, set, output, from, filter, options };
         Ok(StatementKind::Update(Box::new(update)))
     }
 
@@ -63,19 +61,63 @@ impl Parser<'_> {
         let top = self.top()?;
         self.accept(K::FROM);
         let target = self.change_target()?;
-        self.refuse_output()?;
+        let output = self.output_clauses()?;
         let from = self.from()?;
         let filter = self.change_filter()?;
         let options = self.query_options()?;
-        let delete = Delete { with, top, target, from, filter, options };
+        let delete = Delete { with, top, target, output, from, filter, options };
         Ok(StatementKind::Delete(Box::new(delete)))
     }
 
-    fn refuse_output(&self) -> Result<()> {
-        match self.at(K::OUTPUT) {
-            true => self.unsupported("OUTPUT clause"),
-            false => Ok(()),
+    /// `(a, b)`, unless it is a query that is in parentheses.
+    fn columns_of_insert(&mut self) -> Result<Vec<Name>> {
+        let opens_columns = self.at_symbol(Symbol::LeftParenthesis)
+            && self.peek() != TokenKind::Keyword(K::SELECT)
+            && self.peek() != TokenKind::Symbol(Symbol::LeftParenthesis);
+        match opens_columns {
+            true => self.parenthesized_list(Self::name),
+            false => Ok(Vec::new()),
         }
+    }
+
+    /// `OUTPUT a, b [INTO t (c, d) [OUTPUT e]]`; empty if there is none.
+    fn output_clauses(&mut self) -> Result<Vec<OutputClause>> {
+        let mut clauses = Vec::new();
+        while self.accept(K::OUTPUT) {
+            let items = self.comma_list(Self::output_item)?;
+            let is_first = clauses.is_empty();
+            let into = match is_first && self.accept(K::INTO) {
+                true => Some(self.output_into()?),
+                false => None,
+            };
+            let is_last = into.is_none();
+            clauses.push(OutputClause { items, into });
+            if is_last {
+                break;
+            }
+        }
+        Ok(clauses)
+    }
+
+    fn output_item(&mut self) -> Result<SelectItem> {
+        // What is given has no star but that of a table, and assigns nothing.
+        let is_star = self.at_symbol(Symbol::Star);
+        if is_star || (self.current.kind == TokenKind::Variable && self.assigns_next()) {
+            return self.unexpected();
+        }
+        self.select_item()
+    }
+
+    fn assigns_next(&self) -> bool {
+        assignment_operator(self.peek()).is_some()
+    }
+
+    fn output_into(&mut self) -> Result<OutputInto> {
+        let target = match self.accept_variable()? {
+            Some(variable) => ChangeTarget::Variable(variable),
+            None => ChangeTarget::Table { name: self.object_name()?, hints: Vec::new() },
+        };
+        Ok(OutputInto { target, columns: self.columns_of_insert()? })
     }
 
     fn change_target(&mut self) -> Result<ChangeTarget> {

@@ -67,6 +67,7 @@ impl Parser<'_> {
                 Ok(Operand::Truth(Condition::Exists(Box::new(query))))
             }
             TokenKind::Keyword(word @ (K::CONTAINS | K::FREETEXT)) => self.unsupported(word.text()),
+            TokenKind::Name if self.words_of(&["MATCH ("]).is_some() => self.unsupported("MATCH"),
             TokenKind::Symbol(Symbol::LeftParenthesis) => match self.parenthesized(true)? {
                 Operand::Value(value) => self.value_or_comparison(value),
                 Operand::Query(query) => {

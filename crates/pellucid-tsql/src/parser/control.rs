@@ -16,6 +16,7 @@ impl Parser<'_> {
             Some(K::TRAN | K::TRANSACTION) => self.begin_transaction(),
             Some(K::DISTRIBUTED) => self.unsupported("BEGIN DISTRIBUTED TRANSACTION"),
             Some(K::CONVERSATION) => self.unsupported("BEGIN CONVERSATION"),
+            None if self.words_of(&["DIALOG"]).is_some() => self.unsupported("BEGIN DIALOG"),
             Some(K::TRY) => {
                 self.advance();
                 self.try_catch().map(StatementKind::Control)
@@ -249,7 +250,9 @@ impl Parser<'_> {
     }
 
     fn transaction_name(&mut self) -> Result<Option<OrVariable<Name>>> {
-        match self.at_name() || self.current.kind == TokenKind::Variable {
+        // A label that follows is none: `ROLLBACK TRANSACTION EndSave:`
+        let is_label = self.peek() == TokenKind::Symbol(Symbol::Colon);
+        match (self.at_name() && !is_label) || self.current.kind == TokenKind::Variable {
             true => self.name_or_variable().map(Some),
             false => Ok(None),
         }

@@ -4,55 +4,8 @@ use super::Parser;
 use crate::ast::{ObjectStatement, StatementKind, ViewVerb};
 use crate::error::{ErrorKind, Result};
 use crate::keyword::Keyword as K;
+use crate::known;
 use crate::lexer::TokenKind;
-
-/// What SQL Server can create and Pellucid does not: the words behind the verb, longest first.
-const UNSUPPORTED: &[&str] = &[
-    "AGGREGATE",
-    "APPLICATION ROLE",
-    "ASSEMBLY",
-    "AUTHORIZATION",
-    "AVAILABILITY GROUP",
-    "BROKER PRIORITY",
-    "COLUMN ENCRYPTION KEY",
-    "COLUMN MASTER KEY",
-    "CONTRACT",
-    "DATABASE AUDIT SPECIFICATION",
-    "DATABASE SCOPED CONFIGURATION",
-    "DATABASE SCOPED CREDENTIAL",
-    "DEFAULT",
-    "ENDPOINT",
-    "EVENT NOTIFICATION",
-    "EVENT SESSION",
-    "EXTERNAL",
-    "FULLTEXT",
-    "FUNCTION",
-    "MESSAGE TYPE",
-    "PARTITION",
-    "QUEUE",
-    "REMOTE SERVICE BINDING",
-    "RESOURCE",
-    "ROLE",
-    "ROUTE",
-    "RULE",
-    "SEARCH PROPERTY LIST",
-    "SECURITY POLICY",
-    "SEQUENCE",
-    "SERVER AUDIT",
-    "SERVER CONFIGURATION",
-    "SERVER ROLE",
-    "SERVICE",
-    "SIGNATURE",
-    "SPATIAL INDEX",
-    "STATISTICS",
-    "SYMMETRIC KEY",
-    "SYNONYM",
-    "TRIGGER",
-    "TYPE",
-    "USER",
-    "WORKLOAD",
-    "XML",
-];
 
 impl Parser<'_> {
     pub(super) fn create(&mut self) -> Result<StatementKind> {
@@ -62,6 +15,7 @@ impl Parser<'_> {
             return match self.keyword() {
                 Some(K::VIEW) => self.view(ViewVerb::CreateOrAlter),
                 Some(K::PROC | K::PROCEDURE) => self.procedure(ViewVerb::CreateOrAlter),
+                Some(K::FUNCTION) => self.create_function(ViewVerb::CreateOrAlter),
                 _ => self.unknown_object("CREATE OR ALTER"),
             };
         }
@@ -86,6 +40,7 @@ impl Parser<'_> {
             }
             Some(K::VIEW) => self.view(ViewVerb::Create),
             Some(K::PROC | K::PROCEDURE) => self.procedure(ViewVerb::Create),
+            Some(K::FUNCTION) => self.create_function(ViewVerb::Create),
             Some(K::SCHEMA) => self.create_schema(),
             _ => self.unknown_object("CREATE"),
         }
@@ -114,9 +69,9 @@ impl Parser<'_> {
             Some(K::INDEX) => self.alter_index(),
             Some(K::VIEW) => self.view(ViewVerb::Alter),
             Some(K::PROC | K::PROCEDURE) => self.procedure(ViewVerb::Alter),
-            Some(word @ (K::ASYMMETRIC | K::SCHEMA)) => {
-                self.unsupported(format!("ALTER {}", word.text()))
-            }
+            Some(K::FUNCTION) => self.create_function(ViewVerb::Alter),
+            Some(K::ASYMMETRIC) => self.unsupported("ALTER ASYMMETRIC KEY"),
+            Some(K::SCHEMA) => self.unsupported("ALTER SCHEMA"),
             _ => self.unknown_object("ALTER"),
         }
     }
@@ -150,6 +105,10 @@ impl Parser<'_> {
                 let (if_exists, procedures) = self.drop_objects()?;
                 Ok(StatementKind::Object(ObjectStatement::DropProcedures { if_exists, procedures }))
             }
+            Some(K::FUNCTION) => {
+                let (if_exists, functions) = self.drop_objects()?;
+                Ok(StatementKind::Object(ObjectStatement::DropFunctions { if_exists, functions }))
+            }
             Some(K::INDEX) => self.drop_indexes(),
             Some(K::SCHEMA) => self.drop_schema(),
             _ => self.unknown_object("DROP"),
@@ -177,20 +136,7 @@ impl Parser<'_> {
 
     /// What Pellucid cannot create, or what nobody can.
     fn unknown_object<T>(&self, verb: &str) -> Result<T> {
-        let mut ahead = self.lexer.clone();
-        let mut words = self.text(self.current).to_uppercase();
-        for _ in 0..2 {
-            match ahead.token() {
-                Ok(token) => {
-                    words.push(' ');
-                    words.push_str(&self.text(token).to_uppercase());
-                }
-                Err(_) => break,
-            }
-        }
-        let known = UNSUPPORTED.iter().find(|known| {
-            words.strip_prefix(**known).is_some_and(|rest| rest.is_empty() || rest.starts_with(' '))
-        });
+        let known = self.words_of(known::OBJECTS);
         match (known, self.current.kind) {
             (Some(known), _) => self.unsupported(format!("{verb} {known}")),
             (None, TokenKind::Name) => {

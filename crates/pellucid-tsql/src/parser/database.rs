@@ -223,6 +223,7 @@ impl Parser<'_> {
                 self.advance();
                 self.name().map(AlterDatabase::Collate)
             }
+            (Some(K::REBUILD), Some(K::LOG)) => self.unsupported("ALTER DATABASE REBUILD LOG"),
             _ => self.unexpected(),
         }
     }
@@ -246,13 +247,30 @@ impl Parser<'_> {
         Ok(Some(Termination::RollbackAfterSeconds(seconds)))
     }
 
+    /// `(INCREMENTAL = OFF)`, which is how statistics are.
+    fn incremental(&mut self) -> Result<()> {
+        if !self.accept_symbol(Symbol::LeftParenthesis) {
+            return Ok(());
+        }
+        self.require(K::INCREMENTAL)?;
+        self.require_symbol(Symbol::Equal)?;
+        if self.on_off()? {
+            return self.unsupported("AUTO_CREATE_STATISTICS ON (INCREMENTAL = ON)");
+        }
+        self.require_symbol(Symbol::RightParenthesis)
+    }
+
     fn database_option(&mut self) -> Result<DatabaseOption> {
         if let Some(access) = self.accept_word::<DatabaseAccess>() {
             return Ok(DatabaseOption::Access(access));
         }
         if let Some(switch) = self.accept_word::<DatabaseSwitch>() {
             self.accept_symbol(Symbol::Equal);
-            return Ok(DatabaseOption::Switch { switch, on: self.on_off()? });
+            let on = self.on_off()?;
+            if switch == DatabaseSwitch::AutoCreateStatistics {
+                self.incremental()?;
+            }
+            return Ok(DatabaseOption::Switch { switch, on });
         }
         let word = self.keyword();
         match word {

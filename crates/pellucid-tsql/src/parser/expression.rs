@@ -1,6 +1,7 @@
 //! Values. Precedence: `~` and COLLATE, then `* / %`, then `+ - & ^ |`, the signs among the last.
 
 use super::condition::Operand;
+use super::name::is_name;
 use super::Parser;
 use crate::ast::{
     BinaryOperator, Case, CaseBranches, ColumnName, Convert, Expression, Frame, FrameBound,
@@ -27,12 +28,26 @@ impl Parser<'_> {
 
     fn sum_from(&mut self, first: Expression) -> Result<Expression> {
         let mut left = self.product_from(first)?;
+        self.refuse_doubled()?;
         while let Some(operator) = self.sum_operator() {
             self.advance();
             let first = self.signed()?;
             left = Expression::binary(left, operator, self.product_from(first)?);
+            self.refuse_doubled()?;
         }
         Ok(left)
+    }
+
+    /// The operators of SQL Server's that are two symbols here.
+    fn refuse_doubled(&self) -> Result<()> {
+        let is_doubled =
+            |symbol| self.at_symbol(symbol) && self.peek() == TokenKind::Symbol(symbol);
+        match () {
+            () if is_doubled(Symbol::Less) => self.unsupported("<<"),
+            () if is_doubled(Symbol::Greater) => self.unsupported(">>"),
+            () if is_doubled(Symbol::Bar) => self.unsupported("||"),
+            () => Ok(()),
+        }
     }
 
     fn product_from(&mut self, mut left: Expression) -> Result<Expression> {
@@ -114,6 +129,7 @@ impl Parser<'_> {
             },
             TokenKind::Symbol(Symbol::LeftBrace) => self.unsupported("ODBC escape sequence"),
             TokenKind::Keyword(word) => self.word(word),
+            TokenKind::Stray if self.text(self.current) == "$" => self.unsupported("$IDENTITY"),
             TokenKind::Name | TokenKind::QuotedName => self.column_or_call(),
             _ => self.unexpected(),
         }
@@ -151,12 +167,16 @@ impl Parser<'_> {
             K::CONVERT | K::TRY_CONVERT if called => self.convert(word == K::TRY_CONVERT),
             K::IIF if called => self.iif(),
             K::PARSE | K::TRY_PARSE | K::IDENTITY if called => self.unsupported(word.text()),
+            K::IDENTITYCOL | K::ROWGUIDCOL => self.unsupported(word.text()),
+            K::NEXT if self.words_of(&["NEXT VALUE FOR"]).is_some() => {
+                self.unsupported("NEXT VALUE FOR")
+            }
             K::LEFT | K::RIGHT | K::COALESCE | K::NULLIF if called => {
                 let token = self.advance();
                 let name = self.name_of(token)?.into();
                 self.call(name).map(|call| Expression::Function(Box::new(call)))
             }
-            _ if !word.is_reserved() => self.column_or_call(),
+            _ if is_name(self.current.kind) => self.column_or_call(),
             _ => self.unexpected(),
         }
     }
@@ -194,6 +214,16 @@ impl Parser<'_> {
         }
     }
 
+    fn function_argument(&mut self) -> Result<Expression> {
+        match self.at(K::DEFAULT) {
+            true => {
+                self.advance();
+                Ok(Expression::Default)
+            }
+            false => self.expression(),
+        }
+    }
+
     /// `(arguments) [WITHIN GROUP (..)] [OVER (..)]`
     pub(super) fn call(&mut self, name: ObjectName) -> Result<FunctionCall> {
         let trims = name.is_bare() && name.object.as_str().eq_ignore_ascii_case("TRIM");
@@ -210,7 +240,7 @@ impl Parser<'_> {
             TokenKind::Symbol(Symbol::RightParenthesis) if !distinct => {
                 FunctionArguments::Values(Vec::new())
             }
-            _ => FunctionArguments::Values(self.comma_list(Self::expression)?),
+            _ => FunctionArguments::Values(self.comma_list(Self::function_argument)?),
         };
         if trims && self.at(K::FROM) {
             return self.unsupported("TRIM with FROM");
@@ -234,6 +264,9 @@ impl Parser<'_> {
     }
 
     fn over(&mut self) -> Result<Over> {
+        if self.at_name() {
+            return self.unsupported("OVER of a named window");
+        }
         self.require_symbol(Symbol::LeftParenthesis)?;
         let mut over = Over::default();
         if self.accept(K::PARTITION) {

@@ -2,11 +2,12 @@
 
 use super::Parser;
 use crate::ast::{
-    CreateIndex, DropIndex, IndexAction, IndexColumn, IndexOption, MaintenanceStatement,
-    ObjectName, ObjectStatement, Partition, StatementKind,
+    CreateIndex, DropIndex, IndexAction, IndexColumn, IndexOption, IndexSwitch,
+    MaintenanceStatement, ObjectName, ObjectStatement, Partition, StatementKind,
 };
 use crate::error::Result;
 use crate::keyword::Keyword as K;
+use crate::known;
 use crate::lexer::{Symbol, TokenKind};
 
 /// Statements begin behind their verb.
@@ -147,9 +148,12 @@ impl Parser<'_> {
     }
 
     fn index_option(&mut self) -> Result<IndexOption> {
-        if let Some(switch) = self.accept_word() {
+        if let Some(switch) = self.accept_word::<IndexSwitch>() {
             self.require_symbol(Symbol::Equal)?;
             let on = self.on_off()?;
+            if on && switch == IndexSwitch::IgnoreDupKey {
+                return self.unsupported("IGNORE_DUP_KEY = ON");
+            }
             return match on && self.at_symbol(Symbol::LeftParenthesis) {
                 true => self.unsupported("WAIT_AT_LOW_PRIORITY"),
                 false => Ok(IndexOption::Switch { switch, on }),
@@ -164,7 +168,10 @@ impl Parser<'_> {
                 | K::COMPRESSION_DELAY
                 | K::DATA_COMPRESSION,
             ) => self.advance(),
-            _ => return self.unknown_option("INDEX"),
+            _ => match self.words_of(known::TABLE_OPTIONS) {
+                Some(option) => return self.unsupported(format!("WITH ({option})")),
+                None => return self.unknown_option("INDEX"),
+            },
         };
         self.require_symbol(Symbol::Equal)?;
         if word == Some(K::DATA_COMPRESSION) {

@@ -4,6 +4,7 @@ use super::Parser;
 use crate::ast::{DbccArgument, DbccOption, MaintenanceStatement, StatementKind, StatisticsOption};
 use crate::error::Result;
 use crate::keyword::Keyword as K;
+use crate::known;
 use crate::lexer::{Symbol, TokenKind};
 
 impl Parser<'_> {
@@ -69,7 +70,12 @@ impl Parser<'_> {
             Some(
                 K::FULLSCAN | K::RESAMPLE | K::SAMPLE | K::NORECOMPUTE | K::INCREMENTAL | K::MAXDOP,
             ) => self.advance(),
-            _ => return self.unknown_option("UPDATE STATISTICS"),
+            _ => match self.words_of(known::STATISTICS_OPTIONS) {
+                Some(option) => {
+                    return self.unsupported(format!("UPDATE STATISTICS WITH {option}"));
+                }
+                None => return self.unknown_option("UPDATE STATISTICS"),
+            },
         };
         Ok(match word {
             Some(K::FULLSCAN) => StatisticsOption::FullScan,

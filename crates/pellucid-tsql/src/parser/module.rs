@@ -1,9 +1,9 @@
-//! CREATE and ALTER PROCEDURE.
+//! CREATE and ALTER of PROCEDURE and FUNCTION.
 
 use super::Parser;
 use crate::ast::{
-    Expression, Literal, ObjectStatement, Procedure, ProcedureParameter, StatementKind,
-    StringLiteral, ViewVerb,
+    Control, Expression, Function, FunctionBody, Literal, ObjectStatement, Procedure,
+    ProcedureParameter, Query, Statement, StatementKind, StringLiteral, ViewVerb,
 };
 use crate::error::Result;
 use crate::keyword::Keyword as K;
@@ -42,6 +42,119 @@ impl Parser<'_> {
         self.in_module = was_module;
         let procedure = Procedure { verb, name, parameters, recompile, body: body? };
         Ok(StatementKind::Object(ObjectStatement::Procedure(Box::new(procedure))))
+    }
+
+    /// `FUNCTION name (parameters) RETURNS ..`, behind its verb. It ends its batch.
+    pub(super) fn create_function(&mut self, verb: ViewVerb) -> Result<StatementKind> {
+        self.require_first("CREATE/ALTER FUNCTION")?;
+        self.advance();
+        let name = self.object_name()?;
+        self.require_symbol(Symbol::LeftParenthesis)?;
+        let parameters = match self.current.kind {
+            TokenKind::Variable => self.comma_list(Self::procedure_parameter)?,
+            _ => Vec::new(),
+        };
+        if parameters.iter().any(|parameter| parameter.output) {
+            return self.unexpected();
+        }
+        self.require_symbol(Symbol::RightParenthesis)?;
+        if !self.at_text("RETURNS") {
+            return self.unexpected();
+        }
+        self.advance();
+        if self.current.kind == TokenKind::Variable {
+            return self.unsupported("function of several statements that gives a table");
+        }
+        let is_table = self.accept(K::TABLE);
+        let data_type = if is_table { None } else { Some(self.data_type()?) };
+        let (mut schema_binding, mut null_on_null) = (false, false);
+        if self.accept(K::WITH) {
+            self.comma_list(|p| p.function_option(&mut schema_binding, &mut null_on_null))?;
+        }
+        self.accept(K::AS);
+        if self.at(K::EXTERNAL) {
+            return self.unsupported("FUNCTION AS EXTERNAL NAME");
+        }
+        let body = match data_type {
+            Some(data_type) => {
+                let statements = self.function_block()?;
+                FunctionBody::Scalar { data_type, statements }
+            }
+            None => FunctionBody::Table(Box::new(self.function_query()?)),
+        };
+        let function = Function { verb, name, parameters, schema_binding, null_on_null, body };
+        Ok(StatementKind::Object(ObjectStatement::Function(Box::new(function))))
+    }
+
+    /// ENCRYPTION would hide from nobody who has the key, EXECUTE AS would need accounts; whether it is inlined changes no
+    /// result.
+    fn function_option(
+        &mut self,
+        schema_binding: &mut bool,
+        null_on_null: &mut bool,
+    ) -> Result<()> {
+        let word = self.text(self.current).to_uppercase();
+        match word.as_str() {
+            "ENCRYPTION" => self.unsupported("FUNCTION WITH ENCRYPTION"),
+            "EXEC" | "EXECUTE" => self.unsupported("FUNCTION WITH EXECUTE AS"),
+            "SCHEMABINDING" => {
+                *schema_binding = true;
+                self.advance();
+                Ok(())
+            }
+            "INLINE" => {
+                self.advance();
+                self.require_symbol(Symbol::Equal)?;
+                self.on_off().map(drop)
+            }
+            "RETURNS" | "CALLED" => {
+                self.advance();
+                if word == "RETURNS" {
+                    self.require(K::NULL)?;
+                    *null_on_null = true;
+                }
+                self.require(K::ON)?;
+                self.require(K::NULL)?;
+                if !self.at_text("INPUT") {
+                    return self.unexpected();
+                }
+                self.advance();
+                Ok(())
+            }
+            _ => self.unexpected(),
+        }
+    }
+
+    fn at_text(&self, word: &str) -> bool {
+        self.at_name() && self.text(self.current).eq_ignore_ascii_case(word)
+    }
+
+    /// `BEGIN .. END`, which is the rest of the batch.
+    fn function_block(&mut self) -> Result<Vec<Statement>> {
+        if !self.at(K::BEGIN) {
+            return self.unexpected();
+        }
+        let was_module = std::mem::replace(&mut self.in_module, true);
+        let rest = self.rest_of_batch();
+        self.in_module = was_module;
+        let mut rest = rest?.into_iter();
+        match (rest.next().map(|statement| statement.kind), rest.next()) {
+            (Some(StatementKind::Control(Control::Block(statements))), None) => Ok(statements),
+            _ => self.unexpected(),
+        }
+    }
+
+    /// `RETURN query`, in parentheses or not.
+    fn function_query(&mut self) -> Result<Query> {
+        self.require(K::RETURN)?;
+        let is_in_parentheses = self.accept_symbol(Symbol::LeftParenthesis);
+        let with = self.with()?;
+        let query = self.query_with(with)?;
+        if is_in_parentheses {
+            self.require_symbol(Symbol::RightParenthesis)?;
+        }
+        self.closed = true;
+        Ok(query)
     }
 
     /// `RECOMPILE` alone: EXECUTE AS would need accounts, ENCRYPTION hides from nobody who has the key.

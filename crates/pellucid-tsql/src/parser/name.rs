@@ -14,6 +14,8 @@ use crate::secret::Secret;
 pub(super) fn is_name(kind: TokenKind) -> bool {
     match kind {
         TokenKind::Name | TokenKind::QuotedName => true,
+        // The catalog views have columns of this name, and SQL Server takes it without brackets.
+        TokenKind::Keyword(K::PRECISION) => true,
         TokenKind::Keyword(word) => !word.is_reserved(),
         _ => false,
     }

@@ -73,6 +73,10 @@ impl Parser<'_> {
     }
 
     fn at_argument(&self) -> bool {
+        // A label that follows is none: `EXEC p EndSave:`
+        if self.peek() == TokenKind::Symbol(Symbol::Colon) {
+            return false;
+        }
         match self.current.kind {
             TokenKind::Keyword(word) => match word {
                 K::NULL | K::DEFAULT => true,

@@ -218,6 +218,12 @@ impl Parser<'_> {
             true => Some(self.condition()?),
             false => None,
         };
+        if self.at_window() {
+            return self.unsupported("WINDOW");
+        }
+        if self.at(K::COMPUTE) {
+            return self.unsupported("COMPUTE");
+        }
         Ok(Select { distinct, top, items, into, from, filter, group, having })
     }
 
@@ -258,7 +264,7 @@ impl Parser<'_> {
         Ok(Some(Top { count, percent, with_ties }))
     }
 
-    fn select_item(&mut self) -> Result<SelectItem> {
+    pub(super) fn select_item(&mut self) -> Result<SelectItem> {
         match self.current.kind {
             TokenKind::Symbol(Symbol::Star) => {
                 self.advance();

@@ -7,6 +7,7 @@ use crate::ast::{
 };
 use crate::error::Result;
 use crate::keyword::Keyword as K;
+use crate::known;
 use crate::lexer::{Symbol, TokenKind};
 
 impl Parser<'_> {
@@ -16,6 +17,7 @@ impl Parser<'_> {
             Some(K::MASTER) => return self.restore_master_key(),
             Some(K::SERVICE) => return self.restore_service_master_key(),
             Some(K::SYMMETRIC) => return self.unsupported("RESTORE SYMMETRIC KEY"),
+            Some(K::TRAN | K::TRANSACTION) => return self.unsupported("RESTORE TRANSACTION"),
             _ => {}
         }
         if let Some(kind) = self.accept_word::<InspectKind>() {
@@ -64,11 +66,11 @@ impl Parser<'_> {
         if let Some(option) = self.media_option()? {
             return Ok(RestoreOption::Media(option));
         }
+        if let Some(option) = self.words_of(known::RESTORE_OPTIONS) {
+            return self.unsupported(format!("RESTORE WITH {option}"));
+        }
         let Some(word) = self.keyword() else { return self.unknown_option("RESTORE") };
         match word {
-            K::METADATA_ONLY | K::SNAPSHOT | K::FILESTREAM => {
-                return self.unsupported(format!("RESTORE WITH {}", word.text()));
-            }
             K::STANDBY | K::MOVE | K::FILE | K::STOPAT | K::STOPATMARK | K::STOPBEFOREMARK => {}
             _ => return self.unknown_option("RESTORE"),
         }

@@ -7,6 +7,7 @@ use crate::ast::{
 };
 use crate::error::{ErrorKind, Result};
 use crate::keyword::Keyword as K;
+use crate::known;
 use crate::lexer::{binary_value, Symbol, TokenKind};
 
 impl Parser<'_> {
@@ -53,10 +54,10 @@ impl Parser<'_> {
                 let table = self.object_name()?;
                 Ok(SessionStatement::SetIdentityInsert { table, on: self.on_off()? })
             }
-            Some(word @ (K::OFFSETS | K::FIPS_FLAGGER)) => {
-                self.unsupported(format!("SET {}", word.text()))
-            }
             _ => {
+                if let Some(setting) = self.words_of(known::SETTINGS) {
+                    return self.unsupported(format!("SET {setting}"));
+                }
                 let switches = self.comma_list(|p| match p.accept_word() {
                     Some(switch) => Ok(switch),
                     None if p.at_name() => {

@@ -101,6 +101,7 @@ impl Parser<'_> {
                 let content = self.parenthesized_source()?;
                 self.primary_of(content)
             }
+            TokenKind::Symbol(Symbol::DoubleColon) => self.unsupported(":: before a function"),
             TokenKind::Variable => {
                 let variable = self.variable()?;
                 if self.at_symbol(Symbol::Dot) {
@@ -123,16 +124,17 @@ impl Parser<'_> {
             ) if self.peek() == TokenKind::Symbol(Symbol::LeftParenthesis) => {
                 self.unsupported(word.text())
             }
-            _ => self.named_table(),
+            _ => match self.words_of(&["CHANGETABLE (", "PREDICT ("]) {
+                Some(words) => self.unsupported(&words[..words.len() - 2]),
+                None => self.named_table(),
+            },
         }
     }
 
     fn named_table(&mut self) -> Result<TablePrimary> {
         let name: ObjectName = self.object_name()?;
         if self.at_symbol(Symbol::LeftParenthesis) {
-            // Old scripts leave out the WITH before hints.
-            let hinted = matches!(self.peek(), TokenKind::Keyword(word) if TableHint::from_keyword(word).is_some());
-            if !hinted {
+            if !self.hint_follows() {
                 let call = self.call(name)?;
                 let alias = self.optional_table_alias()?;
                 return Ok(TablePrimary::Function { call, alias });
@@ -145,8 +147,16 @@ impl Parser<'_> {
             return self.unsupported("FOR SYSTEM_TIME");
         }
         let alias = self.simple_alias()?;
-        let hints = self.table_hints()?;
+        let hints = match self.at_symbol(Symbol::LeftParenthesis) && self.hint_follows() {
+            true => self.parenthesized_list(Self::table_hint)?,
+            false => self.table_hints()?,
+        };
         Ok(TablePrimary::Table { name, alias, hints })
+    }
+
+    /// Old scripts leave out the WITH before hints.
+    fn hint_follows(&self) -> bool {
+        matches!(self.peek(), TokenKind::Keyword(word) if TableHint::from_keyword(word).is_some())
     }
 
     /// `WITH (NOLOCK, ..)`; empty if there is none.
@@ -170,10 +180,20 @@ impl Parser<'_> {
         }
     }
 
+    /// Whether `WINDOW name AS` is here, which is a clause and no alias.
+    pub(super) fn at_window(&self) -> bool {
+        let mut ahead = self.lexer.clone();
+        self.current.kind == TokenKind::Name
+            && self.text(self.current).eq_ignore_ascii_case("WINDOW")
+            && ahead.token().is_ok_and(|token| is_name(token.kind))
+            && ahead.token().is_ok_and(|token| token.kind == TokenKind::Keyword(K::AS))
+    }
+
     /// `[[AS] a]`
     fn simple_alias(&mut self) -> Result<Option<Name>> {
         match self.accept(K::AS) {
             true => self.name().map(Some),
+            false if self.at_window() => Ok(None),
             false => self.accept_name(),
         }
     }

@@ -5,6 +5,7 @@ use super::Parser;
 use crate::ast::{Control, CursorStatement, Statement, StatementKind};
 use crate::error::{ErrorKind, Result};
 use crate::keyword::Keyword as K;
+use crate::known;
 use crate::lexer::{Symbol, TokenKind};
 
 impl Parser<'_> {
@@ -29,7 +30,7 @@ impl Parser<'_> {
         self.separated = true;
         loop {
             self.skip_semicolons();
-            if self.at(K::END) {
+            if self.at(K::END) && self.peek() != TokenKind::Keyword(K::CONVERSATION) {
                 return Ok(statements);
             }
             statements.push(self.statement()?);
@@ -74,8 +75,7 @@ impl Parser<'_> {
         let TokenKind::Keyword(word) = self.current.kind else {
             return match self.current.kind {
                 TokenKind::Symbol(Symbol::LeftParenthesis) => self.select_statement(),
-                kind if is_name(kind) => self.call_or_label(),
-                _ => self.unexpected(),
+                _ => self.other_statement(),
             };
         };
         match word {
@@ -118,26 +118,16 @@ impl Parser<'_> {
                 self.advance();
                 self.cursor_name().map(|c| StatementKind::Cursor(CursorStatement::Deallocate(c)))
             }
-            K::MERGE
-            | K::GRANT
-            | K::DENY
-            | K::REVOKE
-            | K::REVERT
-            | K::KILL
-            | K::SHUTDOWN
-            | K::READTEXT
-            | K::WRITETEXT
-            | K::UPDATETEXT
-            | K::SETUSER
-            | K::LINENO => self.unsupported(word.text()),
-            K::BULK => self.unsupported("BULK INSERT"),
-            K::ENABLE | K::DISABLE if self.peek() == TokenKind::Keyword(K::TRIGGER) => {
-                self.unsupported(format!("{} TRIGGER", word.text()))
-            }
-            K::SEND | K::RECEIVE if self.peek() != TokenKind::Symbol(Symbol::Colon) => {
-                self.unsupported(word.text())
-            }
-            word if !word.is_reserved() => self.call_or_label(),
+            _ => self.other_statement(),
+        }
+    }
+
+    /// What is refused by the words that it begins with; a call or a label.
+    fn other_statement(&mut self) -> Result<StatementKind> {
+        let is_label = self.peek() == TokenKind::Symbol(Symbol::Colon);
+        match self.words_of(known::STATEMENTS) {
+            Some(words) if !is_label => self.unsupported(words),
+            _ if is_name(self.current.kind) => self.call_or_label(),
             _ => self.unexpected(),
         }
     }
@@ -196,6 +186,7 @@ impl Parser<'_> {
         match self.keyword() {
             Some(K::MASTER) => self.close_master_key(),
             Some(K::SYMMETRIC) => self.unsupported("CLOSE SYMMETRIC KEY"),
+            Some(K::ALL) => self.unsupported("CLOSE ALL SYMMETRIC KEYS"),
             _ => self.cursor_name().map(|c| StatementKind::Cursor(CursorStatement::Close(c))),
         }
     }

@@ -6,7 +6,7 @@ use crate::ast::{
     Name, ObjectName, ObjectStatement, References, ReferentialAction, StatementKind,
     TableConstraint, TableElement, TableRule, View, ViewVerb,
 };
-use crate::error::Result;
+use crate::error::{ErrorKind, Result};
 use crate::keyword::Keyword as K;
 use crate::lexer::{Symbol, TokenKind};
 
@@ -19,6 +19,9 @@ impl Parser<'_> {
             return self.unsupported("CREATE TABLE AS");
         }
         let elements = self.parenthesized_list(Self::table_element)?;
+        if let Some(words) = self.words_of(&["AS EDGE", "AS NODE"]) {
+            return self.unsupported(format!("CREATE TABLE {words}"));
+        }
         let filegroup = self.on_filegroup()?;
         let text_filegroup = match self.accept(K::TEXTIMAGE_ON) {
             true => Some(self.name_or_string()?),
@@ -57,6 +60,10 @@ impl Parser<'_> {
             }
             Some(K::INDEX) => return self.unsupported("INDEX in a table"),
             _ => {}
+        }
+        // A column that has no name of its own.
+        if self.words_of(&["TIMESTAMP )", "TIMESTAMP ,"]).is_some() {
+            return self.unsupported("timestamp");
         }
         let name = self.name()?;
         if !self.accept(K::AS) {
@@ -109,6 +116,13 @@ impl Parser<'_> {
             }
             Some(K::GENERATED) => return self.unsupported("GENERATED ALWAYS"),
             Some(K::ENCRYPTION) => return self.unsupported("ENCRYPTED WITH"),
+            Some(K::FILESTREAM) => return self.unsupported("FILESTREAM"),
+            _ if self.words_of(&["MASKED WITH"]).is_some() => {
+                return self.unsupported("MASKED WITH");
+            }
+            _ if self.words_of(&["ENCRYPTED WITH"]).is_some() => {
+                return self.unsupported("ENCRYPTED WITH");
+            }
             Some(
                 K::CONSTRAINT
                 | K::DEFAULT
@@ -352,27 +366,38 @@ impl Parser<'_> {
         self.require(K::VIEW)?;
         let name = self.object_name()?;
         let columns = self.optional_names()?;
-        let schema_binding = match self.accept(K::WITH) {
-            true if self.at(K::SCHEMABINDING) => {
-                self.advance();
-                true
-            }
-            true if self.at_name() => {
-                let option = self.text(self.current).to_uppercase();
-                return self.unsupported(format!("VIEW WITH {option}"));
-            }
-            true => return self.unexpected(),
-            false => false,
-        };
+        let (mut schema_binding, mut metadata) = (false, false);
+        if self.accept(K::WITH) {
+            self.comma_list(|p| {
+                if p.at(K::ENCRYPTION) {
+                    // It hides from nobody who has the key.
+                    return p.unsupported("VIEW WITH ENCRYPTION");
+                }
+                let is_metadata =
+                    p.at_name() && p.text(p.current).eq_ignore_ascii_case("VIEW_METADATA");
+                if is_metadata {
+                    p.advance();
+                } else {
+                    p.require(K::SCHEMABINDING)?;
+                }
+                metadata |= is_metadata;
+                schema_binding |= !is_metadata;
+                Ok(())
+            })?;
+        }
         self.require(K::AS)?;
         let with = self.with()?;
         let query = Box::new(self.query_with(with)?);
+        if !query.options.is_empty() {
+            let near = "OPTION".to_owned();
+            return self.fail_at(self.last, ErrorKind::SyntaxKeyword { near });
+        }
         let check_option = self.at_both(K::WITH, K::CHECK);
         if check_option {
             self.require_all(&[K::WITH, K::CHECK, K::OPTION])?;
         }
         self.closed = true;
-        let view = View { verb, name, columns, schema_binding, query, check_option };
+        let view = View { verb, name, columns, schema_binding, metadata, query, check_option };
         Ok(StatementKind::Object(ObjectStatement::View(view)))
     }
 

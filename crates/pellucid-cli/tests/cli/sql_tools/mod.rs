@@ -6,6 +6,7 @@
 
 mod encryption;
 mod logs;
+mod maintenance;
 mod management_studio;
 mod solutions;
 

@@ -54,6 +54,10 @@ impl Session {
         let procedure = self.frame().procedure.replace(NAME.into());
         self.inform(Message::of(table::OPTION_CHANGED, [&setting.name, &before, &value]));
         self.frame().procedure = procedure;
+        if !setting.counts {
+            let told = format!("The option '{}' is kept and has no effect here.", setting.name);
+            self.inform(Message::text(told));
+        }
         Ok(())
     }
 

@@ -1,12 +1,11 @@
 //! xp_dirtree, xp_fileexist, xp_fixeddrives: what lies in the folders that statements name.
 
-use pellucid_files::paths::look;
 use pellucid_files::volume::Volume;
 use pellucid_host::folder::Folder as OpenFolder;
 
 use super::{Arguments, Given};
 use crate::execute::Done;
-use crate::instance::paths::Folder;
+use crate::instance::paths::{look_at, Folder};
 use crate::message::Message;
 use crate::session::Session;
 use crate::values::convert::Value;
@@ -42,12 +41,9 @@ impl Session {
         let arguments = Arguments::new("xp_fileexist", given, &["filename", "exists"])?;
         let written = arguments.required(0)?;
         let place = self.databases.instance.file(&written, Folder::Backup)?;
-        let found = look(&place).ok();
-        let is_file = found.as_ref().is_some_and(std::fs::Metadata::is_file);
-        let is_folder = found.as_ref().is_some_and(std::fs::Metadata::is_dir);
-        let has_parent = place.parent().is_none_or(|parent| look(parent).is_ok());
+        let found = look_at(&place);
         if let Some(output) = given.get_mut(1).filter(|one| one.output.is_some()) {
-            output.give_back(Value::Integer(is_file.into()), SqlType::Int);
+            output.give_back(Value::Integer(found[0].into()), SqlType::Int);
             return Ok(());
         }
         let columns = [
@@ -55,7 +51,7 @@ impl Session {
             ("File is a Directory", SqlType::TinyInt),
             ("Parent Directory Exists", SqlType::TinyInt),
         ];
-        let row = [is_file, is_folder, has_parent].map(|is| Value::Integer(is.into()));
+        let row = found.map(|is| Value::Integer(is.into()));
         self.give_rows(&columns, vec![row.into()])
     }
 

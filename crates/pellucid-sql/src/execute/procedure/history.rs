@@ -40,9 +40,7 @@ impl Session {
     }
 
     fn forget(&mut self, which: &str) -> Done {
-        let transaction = self.databases.instance.msdb().unchecked_transaction()?;
-        transaction.execute_batch(&FORGET.replace("{}", which))?;
-        Ok(transaction.commit()?)
+        self.change_msdb(|msdb| Ok(msdb.execute_batch(&FORGET.replace("{}", which))?))
     }
 
     /// The events of the instance; one log, which begins with the instance.

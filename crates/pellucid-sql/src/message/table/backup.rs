@@ -6,6 +6,9 @@ rows! {
         "{statement} successfully processed {pages} pages in {seconds} seconds ({rate} MB/sec).";
     3021, 16, BACKUP_IN_TRANSACTION =
         "Cannot perform a backup or restore operation within a transaction.";
+    3024, 16, FULL_OF_MASTER =
+        "You can only perform a full backup of the master database. Use BACKUP DATABASE to back up the entire master \
+         database.";
     3032, 16, OPTION_NOT_SUPPORTED =
         "One or more of the options ({option}) are not supported for this statement. Review the documentation for \
          supported options.";

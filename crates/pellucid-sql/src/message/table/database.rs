@@ -14,10 +14,15 @@ rows! {
     1842, 16, FILE_SIZE_TOO_LARGE =
         "The file size, max size cannot be greater than 2147483647 in units of a page size. The file growth cannot be \
          greater than 2147483647 in units of both page size and percentage.";
+    1921, 16, NO_FILEGROUP = "Invalid filegroup '{name}' specified.";
+    2501, 16, NO_SUCH_TABLE_TO_CHECK =
+        "Cannot find a table or object with the name \"{name}\". Check the system catalog.";
     2526, 16, UNKNOWN_DBCC =
         "Incorrect DBCC statement. Check the documentation for the correct DBCC syntax and options: {name}.";
     2528, 10, DBCC_ENDS =
         "DBCC execution completed. If DBCC printed error messages, contact your system administrator.";
+    2536, 10, DBCC_RESULTS_FOR = "DBCC results for '{name}'.";
+    2593, 10, ROWS_IN_PAGES = "There are {rows} rows in {pages} pages for object \"{name}\".";
     2727, 11, UNKNOWN_INDEX = "Cannot find index '{index}'.";
     3702, 16, DROP_IN_USE = "Cannot drop database \"{name}\" because it is currently in use.";
     3703, 16, DETACH_IN_USE = "Cannot detach the database '{name}' because it is currently in use.";
@@ -49,8 +54,10 @@ rows! {
     8928, 16, DATABASE_DAMAGED = "Database '{database}': {error}.";
     8928, 10, NOT_CHECKED = "Database '{database}': not checked: {reason}.";
     8939, 16, PAGE_DAMAGED = "Table error: page (1:{page}) of database '{database}': {error}.";
-    8989, 10, CHECKDB_FOUND =
-        "CHECKDB found 0 allocation errors and {count} consistency errors in database '{database}'.";
+    8989, 10, CHECK_FOUND =
+        "{command} found 0 allocation errors and {count} consistency errors in database '{database}'.";
+    8990, 10, CHECKTABLE_FOUND =
+        "CHECKTABLE found 0 allocation errors and {count} consistency errors in table '{table}' (object ID {id}).";
     8992, 16, ORPHAN_ROW =
         "Check Catalog: a row of table '{table}' refers to one of '{parent}' that is not there.";
     15010, 16, NO_SUCH_DATABASE =

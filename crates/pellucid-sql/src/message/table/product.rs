@@ -10,9 +10,6 @@ rows! {
     OF_SQLITE, 16, SQLITE_ARGUMENT = "SQLite: argument {at} has another type than expected.";
     OF_SQLITE, 16, NO_RANDOM_NUMBERS = "random numbers: {error}";
     IO, 16, SYSTEM_ERROR = "{error}.";
-    MISUSE, 16, KEYS_IN_FILES =
-        "The keys of this instance are not in a database: BACKUP MASTER KEY, BACKUP SERVICE MASTER KEY and BACKUP \
-         CERTIFICATE write them to files, 'pellucid instance export' all of them to one.";
     MISUSE, 16, INDEX_OF_TABLE_UNKNOWN = "Cannot find index '{index}' of table '{table}'.";
     MISUSE, 16, BAD_PAGE_LIST =
         "The page list '{pages}' is not valid: pages are written as '1:57, 1:202'.";
@@ -26,6 +23,12 @@ rows! {
     PATH, 16, BAD_PATH = "'{path}': {reason}.";
     WORKER, 16, WORK_NOT_STARTED = "The work could not be started: {error}.";
     REMARK, 10, REMARK_OF = "{what}.";
+    REMARK, 10, KEYS_NOT_IN_MASTER =
+        "The keys of this instance are not in a database: BACKUP MASTER KEY, BACKUP SERVICE MASTER KEY and BACKUP \
+         CERTIFICATE write them to files, 'pellucid instance export' all of them to one.";
+    REMARK, 10, UNDER_OWN_KEY =
+        "The backup of '{database}' opens with the keys of this instance alone: 'pellucid instance export' takes them to \
+         another one, or WITH ENCRYPTION names a certificate.";
     REMARK, 10, MIRROR_GIVEN_UP = "'{path}': {error}: this mirror was given up.";
     REMARK, 10, SETS_LOST =
         "Warning: {sets} can be restored only where another copy of certificate '{certificate}' is.";
@@ -43,5 +46,7 @@ rows! {
     REMARK, 10, MIRROR_LEFT_OUT =
         "'{path}': it holds another backup set than its mirrors: it was left out.";
     REMARK, 10, SET_NOT_SEALED = "The backup set is NOT sealed: anybody can have made it.";
+    REMARK, 10, NO_AGENT_RUNS =
+        "Job '{job}' is to be started: no 'pellucid agent' is running, and the next one starts it.";
     REMARK, 10, PAGE_IS_ZEROS = "Page {page} could not be read when it was backed up: it is zeros.";
 }

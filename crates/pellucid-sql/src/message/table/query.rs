@@ -26,6 +26,7 @@ rows! {
         "An aggregate may not appear in the WHERE clause unless it is in a subquery contained in a HAVING clause or a \
          select list, and the column being aggregated is an outer reference.";
     155, 15, UNKNOWN_DATE_PART = "'{part}' is not a recognized {function} option.";
+    158, 15, AGGREGATE_IN_OUTPUT = "An aggregate may not appear in the OUTPUT clause.";
     164, 15, GROUP_BY_WITHOUT_COLUMN =
         "Each GROUP BY expression must contain at least one column that is not an outer reference.";
     168, 15, FLOAT_OUT_OF_RANGE =
@@ -91,7 +92,8 @@ rows! {
     535, 16, DATEDIFF_OVERFLOW =
         "The datediff function resulted in an overflow. The number of dateparts separating two date/time instances is \
          too large. Try to use datediff with a less precise datepart.";
-    537, 16, BAD_LENGTH = "Invalid length parameter passed to the {function} function.";
+    536, 16, BAD_RIGHT = "Invalid length parameter passed to the RIGHT function.";
+    537, 16, BAD_LENGTH = "Invalid length parameter passed to the LEFT or SUBSTRING function.";
     544, 16, IDENTITY_INSERT_OFF =
         "Cannot insert explicit value for identity column in table '{table}' when IDENTITY_INSERT is set to OFF.";
     1007, 15, DECIMAL_OUT_OF_RANGE =
@@ -105,6 +107,7 @@ rows! {
     1033, 15, ORDER_BY_IN_SUBQUERY =
         "The ORDER BY clause is invalid in views, inline functions, derived tables, subqueries, and common table \
          expressions, unless TOP, OFFSET or FOR XML is also specified.";
+    1054, 15, STAR_BOUND_TO_SCHEMA = "Syntax '*' is not allowed in schema-bound objects.";
     1060, 15, TOP_NOT_INTEGER =
         "The number of rows provided for a TOP or FETCH clauses row count parameter must be an integer.";
     1062, 15, TIES_WITHOUT_ORDER_BY =
@@ -119,6 +122,7 @@ rows! {
     2628, 16, TRUNCATED =
         "String or binary data would be truncated in table '{table}', column '{column}'. Truncated value: '{cut}'.";
     3623, 16, BAD_FLOAT_OPERATION = "An invalid floating point operation occurred.";
+    4103, 15, TEMPORARY_VIEW = "\"{name}\": Temporary views are not allowed.";
     4104, 16, UNBOUND = "The multi-part identifier \"{name}\" could not be bound.";
     4108, 15, WINDOW_OUTSIDE_SELECT =
         "Windowed functions can only appear in the SELECT or ORDER BY clauses.";
@@ -137,6 +141,23 @@ rows! {
     4193, 16, BAD_FRAME = "'BETWEEN ... AND ...' is not a valid window frame.";
     4194, 16, RANGE_LIMITED =
         "RANGE is only supported with UNBOUNDED and CURRENT ROW window frame delimiters.";
+    4406, 16, DERIVED_FIELD =
+        "Update or insert of view or function '{name}' failed because it contains a derived or constant field.";
+    4413, 16, VIEW_NOT_BOUND = "Could not use view or function '{view}' because of binding errors.";
+    4429, 16, VIEW_OF_ITSELF =
+        "View or function '{view}' contains a self-reference. Views or functions cannot reference themselves directly \
+         or indirectly.";
+    4506, 16, VIEW_COLUMN_TWICE =
+        "Column names in each view or function must be unique. Column name '{column}' in view or function '{view}' is \
+         specified more than once.";
+    4508, 16, VIEW_OF_TEMPORARY =
+        "Views or functions are not allowed on temporary tables. Table names that begin with '#' denote temporary \
+         tables.";
+    4511, 16, VIEW_COLUMN_WITHOUT_NAME =
+        "Create View or Function failed because no column name was specified for column {position}.";
+    4512, 16, NOT_BOUND_TO_SCHEMA =
+        "Cannot schema bind view '{view}' because name '{name}' is invalid for schema binding. Names must be in \
+         two-part format and an object cannot reference itself.";
     5308, 16, ORDER_BY_INDEX_IN_WINDOW =
         "Windowed functions, aggregates and NEXT VALUE FOR functions do not support integer indices as ORDER BY clause \
          expressions.";
@@ -192,6 +213,7 @@ rows! {
         "The datepart {part} is not supported by date function {function} for data type {data_type}.";
     9828, 16, TRANSLATE_LENGTHS_DIFFER =
         "The second and third arguments of the TRANSLATE built-in function must contain an equal number of characters.";
+    10705, 15, QUERY_IN_OUTPUT = "Subqueries are not allowed in the OUTPUT clause.";
     10709, 16, UNEQUAL_ROWS =
         "The number of columns for each row in a table value constructor must be the same.";
     10741, 15, TOP_WITH_OFFSET =

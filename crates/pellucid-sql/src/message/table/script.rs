@@ -21,6 +21,15 @@ rows! {
     266, 16, TRANSACTIONS_MISMATCH =
         "Transaction count after EXECUTE indicates a mismatching number of BEGIN and COMMIT statements. Previous count = \
          {previous}, current count = {current}.";
+    313, 16, TOO_FEW_ARGUMENTS =
+        "An insufficient number of arguments were supplied for the procedure or function {function}.";
+    443, 16, SIDE_EFFECT =
+        "Invalid use of a side-effecting operator '{operator}' within a function.";
+    444, 16, FUNCTION_RETURNS_DATA =
+        "Select statements included within a function cannot return data to a client.";
+    455, 16, LAST_IS_NO_RETURN = "The last statement included within a function must be a return statement.";
+    483, 16, OUTPUT_OF_INSERT_EXEC =
+        "The OUTPUT clause cannot be used in an INSERT...EXEC statement.";
     628, 16, SAVE_WITHOUT_TRANSACTION =
         "Cannot issue SAVE TRANSACTION when there is no active transaction.";
     1026, 15, GOTO_INTO_TRY = "GOTO cannot be used to jump into a TRY or CATCH scope.";
@@ -33,13 +42,24 @@ rows! {
     1222, 16, LOCK_TIMEOUT = "Lock request time out period exceeded.";
     1913, 16, INDEX_EXISTS =
         "The operation failed because an index or statistics with name '{name}' already exists on table '{table}'.";
+    2010, 16, INCOMPATIBLE_OBJECT =
+        "Cannot perform alter on '{name}' because it is an incompatible object type.";
     2705, 16, COLUMN_MADE_TWICE =
         "Column names in each table must be unique. Column name '{column}' in table '{table}' is specified more than \
          once.";
     2714, 16, OBJECT_EXISTS = "There is already an object named '{name}' in the database.";
+    2754, 16, LOG_NEEDED =
+        "Error severity levels greater than 18 can only be specified by members of the sysadmin role, using the WITH LOG \
+         option.";
+    2760, 16, UNKNOWN_SCHEMA =
+        "The specified schema name \"{schema}\" either does not exist or you do not have permission to use it.";
+    2809, 16, NOT_A_PROCEDURE =
+        "The request for procedure '{name}' failed because '{name}' is a {kind} object.";
     2812, 16, UNKNOWN_PROCEDURE = "Could not find stored procedure '{name}'.";
     3701, 11, CANNOT_DROP =
         "Cannot drop the {what} '{name}', because it does not exist or you do not have permission.";
+    3705, 16, DROP_OF_ANOTHER_KIND =
+        "Cannot use DROP {what} with '{name}' because '{name}' is a {kind}. Use DROP {other}.";
     3726, 16, DROP_REFERENCED =
         "Could not drop object '{name}' because it is referenced by a FOREIGN KEY constraint.";
     3902, 16, COMMIT_WITHOUT_TRANSACTION =
@@ -74,6 +94,9 @@ rows! {
     8164, 16, INSERT_EXEC_NESTED = "An INSERT EXEC statement cannot be nested.";
     8178, 16, PARAMETER_MISSING =
         "The parameterized query '{statement}' expects the parameter '@{parameter}', which was not supplied.";
+    8631, 17, STACK_SPENT =
+        "Internal error: Server stack limit has been reached. Please look for potentially deep nesting in your query, and \
+         try to simplify it.";
     10704, 15, THROW_OUTSIDE_CATCH =
         "To rethrow an error, a THROW statement must be used inside a CATCH block. Insert the THROW statement inside a \
          CATCH block, or add error parameters to the THROW statement.";

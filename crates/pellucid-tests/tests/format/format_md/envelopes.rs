@@ -469,6 +469,7 @@ fn bundles() {
     let (keyring, _) = Keyring::open_or_create(&home.path().join("keys")).unwrap();
     keyring.ensure_default_certificate().unwrap();
     keyring.remember_database(&FILE_ID, &DatabaseMemory::default()).unwrap();
+    keyring.ensure_history_key().unwrap();
     let path = home.path().join("bundle");
     let password = Passphrase::new(b"a Pa55word");
     keyring.export_instance(&path, &Wrapping::Passphrase(&password, CHEAP)).unwrap();
@@ -525,10 +526,10 @@ fn bundles() {
     assert_eq!(&file[sum.clone()], hash(&file[..sum.start]));
     section.says(&format!("longer than {} bytes", pellucid_keyring::BUNDLE_BYTES_MOST));
 
-    let kinds = "kind: 1 database master key, 2 password of it, 3 certificate, 4 database, 5 certificate with a companion key";
-    let names = ["", DEFAULT_CERTIFICATE, &hex(&FILE_ID)];
+    let kinds = "kind: 1 database master key, 2 password of it, 3 certificate, 4 database, 5 certificate with a companion key, 6 the history's key";
+    let names = ["", DEFAULT_CERTIFICATE, &hex(&FILE_ID), ""];
     let mut rest = &content[..];
-    for (kind, name) in [1u8, 3, 4].into_iter().zip(names) {
+    for (kind, name) in [1u8, 3, 4, 6].into_iter().zip(names) {
         let m = usize::from(rest[1]);
         let c = u32::from_be_bytes(rest[m + 2..m + 6].try_into().unwrap()) as usize;
         let layout = section.table(1).with(&[("m", m), ("c", c)]);

@@ -1,0 +1,115 @@
+//! The sequence numbers of backup sets whose database keeps no log that is backed up: their order.
+//!
+//! SQL Server has an LSN for every set, and scripts find by it which differential belongs to which full backup. Without a log
+//! there is none here. The number of the set in the history stands for it: it grows from set to set as an LSN does, and is
+//! below each that a log has.
+
+use std::collections::HashMap;
+
+use super::backup::SETS;
+use super::Row;
+use crate::instance::Known;
+use crate::message::Result;
+use crate::session::Databases;
+use crate::values::convert::Value;
+
+/// Where the columns are that this needs.
+struct Places {
+    set: usize,
+    uuid: usize,
+    name: usize,
+    kind: usize,
+    copy_only: usize,
+    finished: usize,
+    first: usize,
+    last: usize,
+    checkpoint: usize,
+    full: usize,
+    base: usize,
+    base_uuid: usize,
+}
+
+impl Places {
+    fn find() -> Option<Self> {
+        let place = |wanted: &str| SETS.iter().position(|(name, _)| *name == wanted);
+        Some(Self {
+            set: place("backup_set_id")?,
+            uuid: place("backup_set_uuid")?,
+            name: place("database_name")?,
+            kind: place("type")?,
+            copy_only: place("is_copy_only")?,
+            finished: place("backup_finish_date")?,
+            first: place("first_lsn")?,
+            last: place("last_lsn")?,
+            checkpoint: place("checkpoint_lsn")?,
+            full: place("database_backup_lsn")?,
+            base: place("differential_base_lsn")?,
+            base_uuid: place("differential_base_guid")?,
+        })
+    }
+}
+
+/// Gives numbers to the sets without any; the rows are in the order of their sets afterwards.
+pub(super) fn number(rows: &mut [Row]) {
+    let Some(at) = Places::find() else { return };
+    let of = |row: &Row| if let Value::Integer(id) = row[at.set] { id } else { 0 };
+    rows.sort_by_key(of);
+    // By set its checkpoint, by database that of its last full backup.
+    let mut checkpoints: HashMap<String, Value> = HashMap::new();
+    let mut full: HashMap<String, Value> = HashMap::new();
+    for row in rows {
+        let name = match &row[at.name] {
+            Value::Text(name) => name.to_lowercase(),
+            _ => String::new(),
+        };
+        if row[at.checkpoint] == Value::Null {
+            let number = Value::Text(of(row).to_string());
+            for place in [at.first, at.last, at.checkpoint] {
+                row[place] = number.clone();
+            }
+            row[at.full] = full.get(&name).cloned().unwrap_or(Value::Text("0".to_owned()));
+            if let Value::Text(base) = &row[at.base_uuid] {
+                row[at.base] = checkpoints.get(base).cloned().unwrap_or(Value::Null);
+            }
+        }
+        let checkpoint = row[at.checkpoint].clone();
+        if let Value::Text(uuid) = &row[at.uuid] {
+            checkpoints.insert(uuid.clone(), checkpoint.clone());
+        }
+        let is_full = matches!(&row[at.kind], Value::Text(kind) if kind == "D");
+        if is_full && row[at.copy_only] != Value::Integer(1) {
+            full.insert(name, checkpoint);
+        }
+    }
+}
+
+/// Of what a differential backup of each database would be, if it were made now.
+pub(super) struct Bases(HashMap<String, (String, Value)>);
+
+impl Bases {
+    pub(super) fn of(databases: &Databases) -> Result<Self> {
+        let mut bases = HashMap::new();
+        let Some(at) = Places::find() else { return Ok(Self(bases)) };
+        for row in super::backup::sets(databases)? {
+            let is_full = matches!(&row[at.kind], Value::Text(kind) if kind == "D");
+            let (Value::Text(name), Value::Text(finished)) = (&row[at.name], &row[at.finished])
+            else {
+                continue;
+            };
+            if is_full && row[at.copy_only] != Value::Integer(1) {
+                let base = (finished.clone(), row[at.checkpoint].clone());
+                bases.insert(name.to_lowercase(), base);
+            }
+        }
+        Ok(Self(bases))
+    }
+
+    /// The checkpoint of the database's last full backup; NULL if there is none since it was made.
+    pub(super) fn get(&self, known: &Known) -> Value {
+        const TO_THE_SECOND: usize = 19;
+        let second = |time: &str| time.get(..TO_THE_SECOND).unwrap_or(time).to_owned();
+        let found = self.0.get(&known.name.to_lowercase());
+        let found = found.filter(|(finished, _)| second(finished) >= second(&known.created));
+        found.map_or(Value::Null, |(_, checkpoint)| checkpoint.clone())
+    }
+}
