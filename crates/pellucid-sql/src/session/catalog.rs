@@ -23,7 +23,7 @@ use crate::execute::{access, recovery_model, size_kb};
 use crate::instance::files::{self, DatabaseFile, FILES_TABLE};
 use crate::instance::paths::Folder;
 use crate::instance::registry::text;
-use crate::instance::{own_uri, uri, Instance, Known, State, MASTER, MSDB, TEMPDB};
+use crate::instance::{own_uri, uri, Instance, Known, Module, State, MASTER, MSDB, TEMPDB};
 use crate::known;
 use crate::message::{table, Message, Result};
 use crate::translate::{
@@ -58,6 +58,8 @@ pub(crate) struct Databases {
     table_variables: Cell<u32>,
     pub(super) read_views: RefCell<Vec<ReadView>>,
     pub(super) read_functions: RefCell<Vec<ReadFunction>>,
+    /// Procedures that end with the session.
+    pub(super) temporary_procedures: RefCell<Vec<Module>>,
     /// Whether the columns of views are being listed.
     pub(super) lists_views: Cell<bool>,
     /// The views of a translation that could not be used, the innermost first.
@@ -89,6 +91,7 @@ impl Databases {
             table_variables: Cell::new(0),
             read_views: RefCell::default(),
             read_functions: RefCell::default(),
+            temporary_procedures: RefCell::default(),
             lists_views: Cell::new(false),
             failed_views: RefCell::default(),
         })
@@ -657,6 +660,11 @@ impl Databases {
             }
         }
         self.objects_of("tempdb", "temp", &mut objects)?;
+        for module in self.temporary_procedures.borrow().iter() {
+            let object = Object::new("tempdb", "", &module.name, module.kind.letter());
+            let (definition, sqlite) = (Some(module.definition.clone()), String::new());
+            objects.push(Object { definition, sqlite, ..object });
+        }
         objects
             .extend(views::msdb_tables().map(|name| Object::of_server("msdb", "dbo", name, "U")));
         for database in [current.name.as_str(), "master"] {
