@@ -120,6 +120,7 @@ mod sql_server;
 mod sql_sessions;
 mod sql_settings;
 mod sql_system_backups;
+mod sql_system_procedures;
 mod sql_tails;
 mod sql_tools;
 mod sql_view_modules;

@@ -43,7 +43,11 @@ pub(super) fn all() -> impl Iterator<Item = Feature> {
     let refused = refused.map(move |name| view(name, State::Refused));
     let procedure =
         |name: &str, state| Feature::new(Kind::Procedure, name, state, format!("EXEC {name}"));
-    let procedures = PROCEDURES.iter().map(move |name| procedure(name, State::Works));
+    let procedures = PROCEDURES.iter().map(move |name| match *name {
+        "sp_ms_marksystemobject" => procedure(name, State::NoEffect),
+        "xp_cmdshell" => procedure(name, State::NoEffect).with_note("is off: 15281"),
+        _ => procedure(name, State::Works),
+    });
     let of_msdb = names(lists::PROCEDURES_OF_MSDB).map(|name| format!("msdb.dbo.{name}"));
     let not_here = names(lists::EVERYWHERE).map(str::to_owned).chain(of_msdb);
     let not_here = not_here.map(move |name| procedure(&name, State::Refused));

@@ -16,6 +16,8 @@ rows! {
         "Procedure or function '{procedure}' expects parameter '@{parameter}', which was not supplied.";
     217, 16, TOO_DEEP =
         "Maximum stored procedure, function, trigger, or view nesting level exceeded (limit 32).";
+    218, 16, UNKNOWN_TYPE =
+        "Could not find the type '{name}'. Either it does not exist or you do not have the necessary permission.";
     226, 16, NOT_IN_TRANSACTION =
         "{statement} statement not allowed within multi-statement transaction.";
     266, 16, TRANSACTIONS_MISMATCH =
@@ -100,8 +102,16 @@ rows! {
     10704, 15, THROW_OUTSIDE_CATCH =
         "To rethrow an error, a THROW statement must be used inside a CATCH block. Insert the THROW statement inside a \
          CATCH block, or add error parameters to the THROW statement.";
+    15001, 16, NO_SUCH_OBJECT =
+        "Object '{name}' does not exist or is not a valid object for this operation.";
     15009, 16, UNKNOWN_OBJECT_IN =
         "The object '{name}' does not exist in database '{database}' or is invalid for this operation.";
+    15150, 16, CANNOT_DROP_FIXED = "Cannot drop the {what} '{name}'.";
+    15281, 16, COMPONENT_OFF =
+        "SQL Server blocked access to procedure 'sys.{name}' of component '{component}' because this component is turned \
+         off as part of the security configuration for this server. A system administrator can enable the use of \
+         '{enabled}' by using sp_configure. For more information about enabling '{searched}', search for '{named}' in SQL \
+         Server Books Online.";
     18054, 16, UNKNOWN_RAISED =
         "Error {number}, severity {severity}, state {state} was raised, but no message with that error number was \
          found in sys.messages. If error is larger than 50000, make sure the user-defined message is added using \
