@@ -26,7 +26,8 @@ fn the_log_of_the_server_is_read_and_listed() {
     let turned = "EXEC xp_readerrorlog 0, 1, NULL, NULL, '2020-01-01', NULL, N'desc'";
     let mut turned = shown(&server, turned);
     turned.reverse();
-    assert_eq!(turned, all);
+    // Each session that opens a database is an event.
+    assert_eq!(turned[..all.len()], all);
     let found = "EXEC master.dbo.xp_readerrorlog 0, 1, N'Master', N'database', NULL, NULL, N'asc'";
     let found = shown(&server, found);
     assert!(!found.is_empty() && found.len() < all.len(), "{found:?}");

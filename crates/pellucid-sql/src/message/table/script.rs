@@ -42,6 +42,14 @@ rows! {
     1088, 16, UNKNOWN_TARGET =
         "Cannot find the object \"{name}\" because it does not exist or you do not have permissions.";
     1222, 16, LOCK_TIMEOUT = "Lock request time out period exceeded.";
+    1750, 16, CONSTRAINT_NOT_MADE =
+        "Could not create constraint or index. See previous errors.";
+    1752, 16, UNKNOWN_COLUMN_OF =
+        "Column '{column}' in table '{table}' is invalid for creating a default constraint.";
+    1779, 16, PRIMARY_KEY_TWICE = "Table '{table}' already has a primary key defined on it.";
+    1781, 16, DEFAULT_TWICE = "Column already has a DEFAULT bound to it.";
+    1911, 16, UNKNOWN_COLUMN_OF_KEY =
+        "Column name '{column}' does not exist in the target table or view.";
     1913, 16, INDEX_EXISTS =
         "The operation failed because an index or statistics with name '{name}' already exists on table '{table}'.";
     2010, 16, INCOMPATIBLE_OBJECT =
@@ -87,6 +95,7 @@ rows! {
         "ALTER TABLE DROP COLUMN failed because column '{column}' does not exist in table '{table}'.";
     6401, 16, UNKNOWN_SAVEPOINT =
         "Cannot roll back {name}. No transaction or savepoint of that name was found.";
+    7955, 16, UNKNOWN_SESSION = "Invalid SPID {number} specified.";
     8144, 16, TOO_MANY_ARGUMENTS =
         "Procedure or function {procedure} has too many arguments specified.";
     8145, 16, UNKNOWN_PARAMETER = "@{parameter} is not a parameter for procedure {procedure}.";
