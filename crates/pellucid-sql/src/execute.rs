@@ -1,11 +1,14 @@
 //! Executes statements: one module for each family.
 
+mod absent;
 mod backup;
 mod certificate;
 mod checks;
+mod constraint;
 mod control;
 mod cursor;
 mod database;
+mod dbcc;
 mod device;
 mod encryption;
 mod function;
@@ -46,7 +49,7 @@ use crate::session::{Frame, Session};
 pub(crate) use backup::recovery_model;
 pub(crate) use database::is_refused_access;
 pub(crate) use insert_execute::Kept;
-pub(crate) use maintenance::DBCC_COMMANDS;
+pub(crate) use maintenance::{DBCC_COMMANDS, DBCC_WITHOUT_EFFECT};
 pub(crate) use module::Ready;
 pub(crate) use procedure::{access, job_procedures, log_path, size_kb, PROCEDURES};
 pub(crate) use set::state_of_switch;

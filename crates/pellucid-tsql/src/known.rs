@@ -66,6 +66,25 @@ pub const OBJECTS: &[&str] = &[
     "XML SCHEMA COLLECTION",
 ];
 
+/// What DROP is read of and there is never: it is told when it is reached, and IF EXISTS does nothing.
+pub const DROPS: &[&str] = &[
+    "AGGREGATE",
+    "APPLICATION ROLE",
+    "ASSEMBLY",
+    "DEFAULT",
+    "QUEUE",
+    "ROLE",
+    "RULE",
+    "SEQUENCE",
+    "SERVER ROLE",
+    "SERVICE",
+    "SYMMETRIC KEY",
+    "SYNONYM",
+    "TRIGGER",
+    "TYPE",
+    "USER",
+];
+
 /// What statements begin with.
 pub const STATEMENTS: &[&str] = &[
     "ADD COUNTER SIGNATURE",
@@ -73,9 +92,7 @@ pub const STATEMENTS: &[&str] = &[
     "ADD SIGNATURE",
     "BULK INSERT",
     "DENY",
-    "DISABLE TRIGGER",
     "DUMP",
-    "ENABLE TRIGGER",
     "END CONVERSATION",
     "GET CONVERSATION GROUP",
     "GRANT",
@@ -154,6 +171,7 @@ mod tests {
         for list in [
             BACKUPS,
             BACKUP_OPTIONS,
+            DROPS,
             OBJECTS,
             RESTORE_OPTIONS,
             SETTINGS,

@@ -230,9 +230,9 @@ fn values_are_checked_in_the_words_of_sql_server() {
             "'subsystem CMDEXEC' is not supported.".into(),
         ),
         (
-            "sp_add_jobstep @job_name = 'nightly', @step_name = 's', @output_file_name = 'f'",
+            "sp_add_jobstep @job_name = 'nightly', @step_name = 's', @flags = 8",
             "50001",
-            "'@output_file_name' is not supported.".into(),
+            "'@flags = 8' is not supported.".into(),
         ),
         ("sp_add_schedule 's', @freq_type = 3", "14266", valid("freq_type", "1, 4, 8, 16, 32, 64, 128")),
         (
@@ -710,4 +710,39 @@ END";
     request(&server, "deep", &[(command, "")]);
     agent_once(&server).succeeded();
     assert_eq!(outcomes(&server), ["1 step1 0 1 0", "0 (Job outcome) 0 1 0"]);
+}
+
+/// Its path is of whoever has made the job: it is shown, and no file is written by it.
+#[test]
+fn the_output_file_of_a_step_is_kept_and_not_written() {
+    let server = Server::with(&[]);
+    let file = server.0.path("steps.txt");
+    let path = file.display();
+    server
+        .run(&format!(
+            "EXEC msdb.dbo.sp_add_job 'told'
+EXEC msdb.dbo.sp_add_jobstep @job_name = 'told', @step_name = 'one', @command = 'PRINT ''said''',
+  @output_file_name = N' {path} ', @flags = 2
+EXEC msdb.dbo.sp_add_jobserver @job_name = 'told'
+EXEC msdb.dbo.sp_start_job 'told'"
+        ))
+        .succeeded();
+    let kept =
+        server.rows("SET NOCOUNT ON SELECT output_file_name, flags FROM msdb.dbo.sysjobsteps");
+    assert_eq!(kept, [format!("{path}|2")]);
+    agent_once(&server).succeeded();
+    let history = "SET NOCOUNT ON SELECT message FROM msdb.dbo.sysjobhistory WHERE step_id = 1";
+    let told = server.rows(history).join("\n");
+    let note = "The output file was not written: the agent writes none.  The step succeeded.";
+    assert!(told.contains("said") && told.ends_with(note), "{told}");
+    assert!(!file.exists());
+    server
+        .run(
+            "EXEC msdb.dbo.sp_update_jobstep @job_name = 'told', @step_id = 1, @output_file_name = N''
+EXEC msdb.dbo.sp_start_job 'told'",
+        )
+        .succeeded();
+    agent_once(&server).succeeded();
+    let told = server.rows(&format!("{history} ORDER BY instance_id DESC")).remove(0);
+    assert!(told.contains("said") && !told.contains("output file"), "{told}");
 }

@@ -154,7 +154,7 @@ EXEC stub";
         ("CREATE PROCEDURE p @a int, @A int AS PRINT 1", "134"),
         ("CREATE PROCEDURE p AS GOTO nowhere", "133"),
         ("CREATE PROCEDURE p AS SELECT FROM", "156"),
-        ("CREATE PROCEDURE #p AS PRINT 1", "50001"),
+        ("CREATE PROCEDURE ##p AS PRINT 1", "50001"),
         ("CREATE PROCEDURE p WITH ENCRYPTION AS PRINT 1", "50001"),
         ("CREATE PROCEDURE p WITH EXECUTE AS OWNER AS PRINT 1", "50001"),
         ("BEGIN TRAN EXEC ('CREATE PROCEDURE p AS PRINT 1') ROLLBACK", "226"),
@@ -440,4 +440,46 @@ GO
     child.kill().unwrap();
     child.wait().unwrap();
     assert!(looked > 0);
+}
+
+/// They are this session's alone, and nothing of them is kept.
+#[test]
+fn temporary_procedures_end_with_their_session() {
+    let server = Server::with(&[]);
+    let script = "CREATE PROCEDURE #tell @a int = 1 AS
+PRINT CONCAT(DB_NAME(), ' ', @a, ' ', OBJECT_NAME(@@PROCID, DB_ID('tempdb')))
+RETURN @a
+GO
+CREATE DATABASE app
+GO
+USE app
+GO
+DECLARE @rc int
+EXEC @rc = #tell 3 WITH RECOMPILE
+PRINT @rc
+EXEC tempdb..#TELL WITH RECOMPILE
+IF OBJECT_ID('tempdb..#tell') IS NOT NULL PRINT 'there'
+GO
+CREATE OR ALTER PROC #tell AS PRINT 'changed'
+GO
+EXEC #tell
+IF OBJECT_ID('tempdb..#tell', 'P') IS NOT NULL DROP PROCEDURE #tell
+IF OBJECT_ID('tempdb..#tell') IS NULL PRINT 'gone'
+DROP PROC IF EXISTS #tell";
+    let shown: Vec<String> = printed(&server, script)
+        .into_iter()
+        .filter(|line| !line.starts_with("Changed database"))
+        .collect();
+    assert_eq!(shown[0].split(' ').take(2).collect::<Vec<_>>(), ["app", "3"], "{shown:?}");
+    assert_eq!(shown[1], "3");
+    assert!(shown[2].starts_with("app 1"), "{shown:?}");
+    assert_eq!(shown[3..], ["there", "changed", "gone"]);
+    server.run("CREATE PROC #left AS PRINT 'left'").succeeded();
+    assert_eq!(refused(&server, "EXEC #left"), ["2812"]);
+    assert_eq!(refused(&server, "DROP PROC #left"), ["3701"]);
+    assert_eq!(refused(&server, "CREATE PROC ##p AS PRINT 'p'"), ["50001"]);
+    assert_eq!(refused(&server, "ALTER PROC #p AS PRINT 'p'"), ["208"]);
+    let twice = "CREATE PROC #p AS PRINT 'p'\nGO\nCREATE PROC #p AS PRINT 'p'";
+    assert_eq!(refused(&server, twice), ["2714"]);
+    assert_eq!(server.rows("SET NOCOUNT ON SELECT COUNT(*) FROM sys.procedures"), ["0"]);
 }

@@ -374,8 +374,11 @@ fn procedures_that_maintenance_calls() {
             "0 1 1",
             "0 0 0",
             "0",
-            "Msg 50001",
-            "'xp_cmdshell' is not supported.",
+            "Msg 15281",
+            "SQL Server blocked access to procedure 'sys.xp_cmdshell' of component 'xp_cmdshell' because this component is turned \
+             off as part of the security configuration for this server. A system administrator can enable the use of \
+             'xp_cmdshell' by using sp_configure. For more information about enabling 'xp_cmdshell', search for 'xp_cmdshell' in \
+             SQL Server Books Online.",
         ],
     );
     let drives = server.lines("SET NOCOUNT ON\nEXEC xp_fixeddrives");

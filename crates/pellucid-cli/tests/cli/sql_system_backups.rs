@@ -125,12 +125,17 @@ BACKUP DATABASE app TO DISK = '@/app.bak'",
         ("BACKUP DATABASE msdb TO DISK = '@/d.bak' WITH DIFFERENTIAL", "50001"),
         ("BACKUP LOG master TO DISK = '@/d.bak'", "4212"),
         ("BACKUP LOG msdb TO DISK = '@/d.bak'", "4208"),
-        ("BACKUP DATABASE model TO DISK = '@/d.bak'", "50001"),
+        ("BACKUP LOG model TO DISK = '@/d.bak'", "50001"),
         ("BEGIN TRAN; RESTORE DATABASE master FROM DISK = '@/master.bak' WITH REPLACE", "3021"),
     ] {
         let told = said(&server, statement);
         assert_eq!(numbers(&told).first().map(String::as_str), Some(wanted), "{statement}\n{told}");
     }
+    // Nothing is in it: a loop over the system databases goes on.
+    let told = said(&server, "BACKUP DATABASE model TO DISK = '@/d.bak' WITH INIT; PRINT 'behind'");
+    let note = "Database 'model' has no file here and nothing in it: no backup was written.";
+    assert!(told.contains(note) && told.contains("behind"), "{told}");
+    assert!(numbers(&told).is_empty(), "{told}");
     assert!(!server.0.path("d.bak").exists());
     has_all(&server);
     // A damaged set leaves what is there.

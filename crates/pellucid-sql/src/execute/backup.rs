@@ -72,6 +72,11 @@ impl Session {
         let is_tail =
             |option: &BackupOption| matches!(option, BackupOption::Flag(BackupFlag::NoTruncate));
         let no_truncate = backup.kind == BackupKind::Log && backup.options.iter().any(is_tail);
+        if backup.kind == BackupKind::Database && self.is_model(&name)? {
+            // A loop over the system databases goes on.
+            self.inform(Message::of(table::MODEL_IS_EMPTY, []));
+            return Ok(());
+        }
         let known = self.database_to_back_up(&name, backup.kind, no_truncate)?;
         self.databases.settle_recovery(&known)?;
         if backup.kind == BackupKind::Log && !no_truncate {
@@ -195,6 +200,12 @@ impl Session {
                 Ok(known)
             }
         }
+    }
+
+    /// `model`, in which nobody can make anything.
+    fn is_model(&self, name: &str) -> Done<bool> {
+        let known = self.databases.instance.database(name)?;
+        Ok(known.is_system() && known.name.eq_ignore_ascii_case("model"))
     }
 
     /// 4208 under SIMPLE. 4214 where the database can have no chain of log backups, and why before it.

@@ -30,10 +30,22 @@ pub(crate) const DBCC_COMMANDS: &[&str] = &[
     "CHECKFILEGROUP",
     "CHECKTABLE",
     "DBINFO",
+    "DROPCLEANBUFFERS",
+    "FREEPROCCACHE",
+    "FREESESSIONCACHE",
+    "FREESYSTEMCACHE",
+    "INPUTBUFFER",
+    "OPENTRAN",
+    "SQLPERF",
     "TRACEOFF",
     "TRACEON",
     "TRACESTATUS",
+    "USEROPTIONS",
 ];
+
+/// Those that change nothing.
+pub(crate) const DBCC_WITHOUT_EFFECT: [&str; 4] =
+    ["DROPCLEANBUFFERS", "FREEPROCCACHE", "FREESESSIONCACHE", "FREESYSTEMCACHE"];
 
 /// Findings that are told, at most.
 const SHOWN: usize = 200;
@@ -79,7 +91,14 @@ impl Session {
             "TRACEOFF" => self.trace_on_or_off(arguments, options, false),
             "TRACESTATUS" => self.trace_status(arguments, options),
             "DBINFO" => self.database_info(arguments, options),
-            // There are no caches of the server's own.
+            "OPENTRAN" => self.open_transaction(arguments, options),
+            "INPUTBUFFER" => self.input_buffer(arguments, options),
+            "USEROPTIONS" => self.user_options(options),
+            "SQLPERF" => self.log_space(arguments, options),
+            name if DBCC_WITHOUT_EFFECT.contains(&name) => {
+                self.no_cache(options);
+                Ok(())
+            }
             name if known::is_dbcc(name) => {
                 Err(Message::unsupported(format!("DBCC {name}")).into())
             }
@@ -419,7 +438,7 @@ impl Session {
         Ok(connection.query_row(&sql, [index, table], |_| Ok(())).optional()?.is_some())
     }
 
-    fn table_sql(&self, schema: &str, table: &str) -> Done<String> {
+    pub(super) fn table_sql(&self, schema: &str, table: &str) -> Done<String> {
         let sql = format!(
             "SELECT sql FROM {}.sqlite_schema WHERE type = 'table' AND name = ?1",
             quoted(schema)
@@ -487,7 +506,7 @@ impl Session {
         Ok(done?)
     }
 
-    fn has_triggers(&self, schema: &str, table: &str) -> Done<bool> {
+    pub(super) fn has_triggers(&self, schema: &str, table: &str) -> Done<bool> {
         let sql = format!(
             "SELECT 1 FROM {}.sqlite_schema WHERE type = 'trigger' AND tbl_name = ?1 COLLATE NOCASE",
             quoted(schema)

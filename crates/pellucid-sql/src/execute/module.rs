@@ -6,7 +6,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use pellucid_tsql::ast::{
-    Expression, ObjectName, ObjectStatement, Procedure, ProcedureParameter, StatementKind,
+    Expression, ObjectName, ObjectStatement, Procedure, ProcedureParameter, StatementKind, ViewVerb,
 };
 use pellucid_tsql::parse_as;
 
@@ -15,7 +15,7 @@ use super::{control, labels, Done, Flow};
 use crate::instance::{Known, Module, ModuleKind, MASTER};
 use crate::message::{table, Message};
 use crate::session::{object_id, split, sqlite_name, Frame, Session};
-use crate::translate::{ResultColumn, Variables};
+use crate::translate::{object_text, ResultColumn, Variables};
 use crate::values::convert::Value;
 use crate::values::types::SqlType;
 
@@ -41,8 +41,8 @@ impl Session {
         if procedure.name.database.is_some() || procedure.name.server.is_some() {
             return Err(Message::of(table::NO_DATABASE_PREFIX, [&"CREATE/ALTER PROCEDURE"]).into());
         }
-        if shown.starts_with('#') {
-            return Err(Message::unsupported("temporary procedure").into());
+        if shown.starts_with("##") {
+            return Err(Message::unsupported("global temporary procedure").into());
         }
         self.outside_transaction("CREATE/ALTER PROCEDURE")?;
         for (at, parameter) in procedure.parameters.iter().enumerate() {
@@ -55,6 +55,9 @@ impl Session {
         }
         control::check_declarations(&procedure.body)?;
         labels::check(&procedure.body)?;
+        if shown.starts_with('#') {
+            return self.keep_temporary(procedure);
+        }
         let known = self.databases.current()?;
         let name = sqlite_name(&procedure.name);
         self.check_module_name(&known, ModuleKind::Procedure, procedure.verb, &procedure.name)?;
@@ -64,9 +67,41 @@ impl Session {
         Ok(self.databases.instance.keep_module(&known, named, &definition, as_set)?)
     }
 
+    /// One that only this session has, in its memory: as its text it is in no file.
+    fn keep_temporary(&mut self, procedure: &Procedure) -> Done {
+        let name = procedure.name.object.as_str();
+        let before = self.databases.temporary_procedure(name);
+        match (procedure.verb, before.is_some()) {
+            (ViewVerb::Create, true) => return Err(Message::object_exists(name).into()),
+            (ViewVerb::Alter, false) => {
+                return Err(Message::of(table::UNKNOWN_OBJECT, [&name]).into());
+            }
+            _ => {}
+        }
+        let module = Module {
+            kind: ModuleKind::Procedure,
+            name: name.to_owned(),
+            definition: self.frame().text.to_string(),
+            created: String::new(),
+            modified: String::new(),
+            ansi_nulls: !self.settings.nulls_are_equal,
+            quoted_identifier: !self.settings.quotes_are_strings,
+        };
+        self.databases.drop_temporary_procedure(name);
+        self.databases.keep_temporary_procedure(module);
+        Ok(())
+    }
+
     pub(super) fn drop_procedures(&mut self, names: &[ObjectName], if_exists: bool) -> Done {
         self.outside_transaction("DROP PROCEDURE")?;
         for name in names {
+            let shown = name.object.as_str();
+            if shown.starts_with('#') {
+                if !self.databases.drop_temporary_procedure(shown) && !if_exists {
+                    return Err(Message::cannot_drop("procedure", &object_text(name)).into());
+                }
+                continue;
+            }
             let known = match &name.database {
                 Some(database) => self.databases.instance.database(database.as_str())?,
                 None => self.databases.current()?,
@@ -81,6 +116,14 @@ impl Session {
     pub(super) fn module_of(&mut self, name: &ObjectName) -> Done<Option<(Known, Module)>> {
         if let Some(server) = &name.server {
             return Err(Message::unknown_server(server.as_str()).into());
+        }
+        if name.object.as_str().starts_with('#') {
+            // It works on the database that it is called in.
+            let found = self.databases.temporary_procedure(name.object.as_str());
+            return Ok(match found {
+                Some(module) => Some((self.databases.current()?, module)),
+                None => None,
+            });
         }
         let instance = &self.databases.instance;
         let known = match &name.database {
@@ -128,7 +171,8 @@ impl Session {
         }
         let returned = self.returned.take();
         let severity = std::mem::take(&mut self.severity);
-        let id = self.shared.set_procedure_id(object_id(&known.name, &module.name));
+        let of = if module.name.starts_with('#') { "tempdb" } else { known.name.as_str() };
+        let id = self.shared.set_procedure_id(object_id(of, &module.name));
         let (done, frame) = self.nested(frame, |session| {
             session.settings.nulls_are_equal = !ready.ansi_nulls;
             session.settings.quotes_are_strings = !ready.quoted_identifier;

@@ -11,7 +11,7 @@ use pellucid_tsql::ast::{
 use rusqlite::OptionalExtension;
 
 use super::view::of_another_kind;
-use super::Done;
+use super::{Done, Raised};
 use crate::message::{table, Message};
 use crate::session::{is_internal, sqlite_name, Session};
 use crate::translate::{object_text, quoted};
@@ -70,11 +70,17 @@ impl Session {
             ObjectStatement::DropViews { if_exists, views } => self.drop_views(views, *if_exists),
             // A schema is a part of a table's name: it is there as soon as a table has it.
             ObjectStatement::CreateSchema { .. } | ObjectStatement::DropSchema { .. } => Ok(()),
+            ObjectStatement::DropAbsent { what, if_exists, names, on } => {
+                self.drop_absent(what, *if_exists, names, on.as_ref())
+            }
+            ObjectStatement::SwitchTriggers { enable, names, on } => {
+                self.switch_triggers(*enable, names, on)
+            }
         }
     }
 
     /// Attached schema, SQLite's name, and whether it is a view.
-    fn find(&self, name: &ObjectName) -> Done<Option<(String, String, bool)>> {
+    pub(super) fn find(&self, name: &ObjectName) -> Done<Option<(String, String, bool)>> {
         let schema = match name.object.as_str().starts_with('#') {
             true => "temp".to_owned(),
             false => self.databases.schema_of(name.database.as_ref())?.1,
@@ -88,7 +94,7 @@ impl Session {
     }
 
     /// Whether a foreign key of another table refers to it.
-    fn is_referenced(&self, schema: &str, table: &str) -> Done<bool> {
+    pub(super) fn is_referenced(&self, schema: &str, table: &str) -> Done<bool> {
         let sql = format!(
             "SELECT 1 FROM {}.sqlite_schema m, pragma_foreign_key_list(m.name, ?2) f WHERE m.type = 'table' \
              AND f.\"table\" = ?1 COLLATE NOCASE AND m.name <> ?1 COLLATE NOCASE LIMIT 1",
@@ -154,23 +160,32 @@ impl Session {
         let target = format!("{}.{}", quoted(&schema), quoted(&sqlite));
         match action {
             AlterTable::Add { elements, .. } => {
-                let text = |element: &TableElement| -> Done<String> {
-                    let TableElement::Column(column) = element else {
-                        return Err(Message::unsupported("ALTER TABLE ADD CONSTRAINT").into());
-                    };
-                    let (text, _) = column_text(column, None)?;
-                    Ok(format!("ALTER TABLE {target} ADD COLUMN {text};"))
-                };
+                let (mut columns, mut constraints) = (String::new(), Vec::new());
                 // All of them are looked at before one is added.
-                let all = elements.iter().map(text).collect::<Done<Vec<_>>>()?;
+                for element in elements {
+                    match element {
+                        TableElement::Column(column) => {
+                            let (text, _) = column_text(column, None)?;
+                            columns += &format!("ALTER TABLE {target} ADD COLUMN {text};");
+                        }
+                        TableElement::Constraint(constraint) => constraints.push(constraint),
+                        TableElement::Computed { .. } => {
+                            return Err(Message::unsupported("ADD of a computed column").into());
+                        }
+                    }
+                }
+                self.databases.connection.execute_batch("SAVEPOINT \"alter table\"")?;
+                let added = self.databases.connection.execute_batch(&columns).map_err(Raised::from);
+                let added = added.and_then(|()| match constraints.is_empty() {
+                    true => Ok(()),
+                    false => self.add_constraints(&schema, &sqlite, &constraints),
+                });
                 let connection = &self.databases.connection;
-                connection.execute_batch("SAVEPOINT \"alter table\"")?;
-                let added = connection.execute_batch(&all.concat());
                 if added.is_err() {
                     connection.execute_batch("ROLLBACK TO \"alter table\"")?;
                 }
                 connection.execute_batch("RELEASE \"alter table\"")?;
-                Ok(added?)
+                added
             }
             AlterTable::DropColumns { if_exists, columns } => {
                 let found = self.databases.table_of(&schema, &sqlite, false)?;
@@ -347,7 +362,10 @@ fn targets(statement: &ObjectStatement) -> Vec<&ObjectName> {
             indexes.iter().map(|index| &index.table).collect()
         }
         ObjectStatement::View(view) => vec![&view.name],
-        ObjectStatement::CreateSchema { .. } | ObjectStatement::DropSchema { .. } => Vec::new(),
+        ObjectStatement::CreateSchema { .. }
+        | ObjectStatement::DropSchema { .. }
+        | ObjectStatement::DropAbsent { .. }
+        | ObjectStatement::SwitchTriggers { .. } => Vec::new(),
     }
 }
 
@@ -500,7 +518,10 @@ fn column_constraint(constraint: &ColumnConstraint, is_identity: bool) -> Done<O
     })
 }
 
-fn constraint_text(constraint: &TableConstraint, identity: Option<&str>) -> Done<Option<String>> {
+pub(super) fn constraint_text(
+    constraint: &TableConstraint,
+    identity: Option<&str>,
+) -> Done<Option<String>> {
     let named = |text: String| match &constraint.name {
         Some(name) => format!("CONSTRAINT {} {text}", quoted(name.as_str())),
         None => text,
@@ -570,7 +591,7 @@ fn declared_text(written: &DataType, data_type: SqlType) -> String {
 }
 
 /// A DEFAULT that every program can evaluate.
-fn default_text(value: &Expression) -> Done<String> {
+pub(super) fn default_text(value: &Expression) -> Done<String> {
     const NOW: &str = "(strftime('%Y-%m-%d %H:%M:%f', 'now'))";
     let refused = || Message::unsupported("a DEFAULT that is neither a literal nor the time");
     Ok(match value {
@@ -665,6 +686,11 @@ fn list(tokens: &[String]) -> Vec<String> {
         }
     }
     names
+}
+
+/// The name that a column or constraint begins with.
+pub(super) fn first_name(part: &str) -> Option<String> {
+    tokens(part).first().map(|token| name_of(token))
 }
 
 fn name_of(token: &str) -> String {

@@ -8,6 +8,7 @@ mod folders;
 mod history;
 mod jobs;
 mod registry;
+mod shell;
 
 pub(crate) use files::{access, log_path, size_kb};
 pub(crate) use jobs::names as job_procedures;
@@ -120,18 +121,22 @@ pub(crate) const PROCEDURES: &[&str] = &[
     "sp_delete_database_backuphistory",
     "sp_detach_db",
     "sp_dropdevice",
+    "sp_enumerrorlogs",
     "sp_executesql",
     "sp_helpdb",
     "sp_helpfile",
     "sp_helptext",
+    "sp_ms_marksystemobject",
     "sp_msforeachdb",
     "sp_msforeachtable",
     "sp_readerrorlog",
     "sp_renamedb",
     "sp_set_session_context",
+    "xp_cmdshell",
     "xp_create_subdir",
     "xp_delete_file",
     "xp_dirtree",
+    "xp_enumerrorlogs",
     "xp_fileexist",
     "xp_fixeddrives",
     "xp_instance_regdeletevalue",
@@ -263,8 +268,17 @@ impl Session {
             "sp_readerrorlog" | "xp_readerrorlog" => self.sp_readerrorlog(&Arguments::new(
                 "sp_readerrorlog",
                 given,
-                &["p1", "p2", "p3", "p4"],
+                &["p1", "p2", "p3", "p4", "p5", "p6", "p7"],
             )?),
+            "sp_enumerrorlogs" | "xp_enumerrorlogs" => {
+                self.sp_enumerrorlogs(&Arguments::new("sp_enumerrorlogs", given, &["p1"])?)
+            }
+            "sp_ms_marksystemobject" => {
+                let parameters = &["objname", "namespace"];
+                let arguments = Arguments::new("sp_MS_marksystemobject", given, parameters)?;
+                self.sp_ms_marksystemobject(&arguments)
+            }
+            "xp_cmdshell" => self.xp_cmdshell(),
             "xp_instance_regwrite" | "xp_regwrite" => self.registry_write(given),
             "xp_instance_regread" | "xp_regread" => self.registry_read(given),
             "xp_instance_regdeletevalue" | "xp_regdeletevalue" => self.registry_delete(given),

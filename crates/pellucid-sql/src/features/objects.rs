@@ -1,7 +1,7 @@
 //! Views, procedures and commands of DBCC.
 
 use super::{Feature, Kind, State};
-use crate::execute::{job_procedures, DBCC_COMMANDS, PROCEDURES};
+use crate::execute::{job_procedures, DBCC_COMMANDS, DBCC_WITHOUT_EFFECT, PROCEDURES};
 use crate::known::{lists, names};
 use crate::translate::is_table_function;
 use crate::views;
@@ -11,6 +11,9 @@ fn dbcc(command: &str) -> String {
     match command {
         "CHECKTABLE" => "DBCC CHECKTABLE('none')".to_owned(),
         "DBINFO" => "DBCC DBINFO WITH TABLERESULTS".to_owned(),
+        "FREESYSTEMCACHE" => "DBCC FREESYSTEMCACHE('ALL')".to_owned(),
+        "INPUTBUFFER" => "DBCC INPUTBUFFER(51)".to_owned(),
+        "SQLPERF" => "DBCC SQLPERF(LOGSPACE)".to_owned(),
         "TRACEOFF" | "TRACEON" => format!("DBCC {command}(3226)"),
         _ => format!("DBCC {command}"),
     }
@@ -43,7 +46,11 @@ pub(super) fn all() -> impl Iterator<Item = Feature> {
     let refused = refused.map(move |name| view(name, State::Refused));
     let procedure =
         |name: &str, state| Feature::new(Kind::Procedure, name, state, format!("EXEC {name}"));
-    let procedures = PROCEDURES.iter().map(move |name| procedure(name, State::Works));
+    let procedures = PROCEDURES.iter().map(move |name| match *name {
+        "sp_ms_marksystemobject" => procedure(name, State::NoEffect),
+        "xp_cmdshell" => procedure(name, State::NoEffect).with_note("is off: 15281"),
+        _ => procedure(name, State::Works),
+    });
     let of_msdb = names(lists::PROCEDURES_OF_MSDB).map(|name| format!("msdb.dbo.{name}"));
     let not_here = names(lists::EVERYWHERE).map(str::to_owned).chain(of_msdb);
     let not_here = not_here.map(move |name| procedure(&name, State::Refused));
@@ -52,8 +59,18 @@ pub(super) fn all() -> impl Iterator<Item = Feature> {
         Feature::new(Kind::Procedure, name, state, format!("EXEC msdb.dbo.{name}"))
             .with_note("of msdb")
     });
-    let commands =
-        DBCC_COMMANDS.iter().map(|name| Feature::new(Kind::Dbcc, *name, State::Works, dbcc(name)));
+    let commands = DBCC_COMMANDS.iter().map(|name| {
+        let state = match DBCC_WITHOUT_EFFECT.contains(name) {
+            true => State::NoEffect,
+            false => State::Works,
+        };
+        let note = match *name {
+            "INPUTBUFFER" | "OPENTRAN" => "of this session",
+            "SQLPERF" => "LOGSPACE only",
+            _ => "",
+        };
+        Feature::new(Kind::Dbcc, *name, state, dbcc(name)).with_note(note)
+    });
     let no_commands =
         names(lists::DBCC).map(|name| Feature::new(Kind::Dbcc, name, State::Refused, dbcc(name)));
     here.chain(refused)

@@ -1,6 +1,6 @@
 //! Statements, and the clauses of queries and of tables.
 
-use pellucid_tsql::known::{BACKUPS, OBJECTS, STATEMENTS as BEGINNINGS};
+use pellucid_tsql::known::{BACKUPS, DROPS, OBJECTS, STATEMENTS as BEGINNINGS};
 
 use super::State::{NoEffect, Refused, Works};
 use super::{entries, Entry, Feature, Kind};
@@ -29,7 +29,7 @@ const STATEMENTS: &[Entry] = &[
     (Works, "ALTER PROCEDURE", "", "ALTER PROCEDURE none AS SELECT 1"),
     (Refused, "ALTER SCHEMA", "", "ALTER SCHEMA a TRANSFER b"),
     (Works, "ALTER SERVICE MASTER KEY", "", "ALTER SERVICE MASTER KEY REGENERATE"),
-    (Works, "ALTER TABLE", "ADD and DROP COLUMN only", "ALTER TABLE none ADD b int NULL"),
+    (Works, "ALTER TABLE", "no ALTER COLUMN, no DROP CONSTRAINT", "ALTER TABLE none ADD b int NULL"),
     (Works, "ALTER VIEW", "", "ALTER VIEW none AS SELECT 1 AS a"),
     (Works, "BACKUP CERTIFICATE", "", "BACKUP CERTIFICATE none TO FILE = 'none.cer'"),
     (Works, "BACKUP DATABASE", "", "BACKUP DATABASE none TO DISK = 'none.bak'"),
@@ -108,6 +108,7 @@ const STATEMENTS: &[Entry] = &[
     (Works, "DECLARE", "", "DECLARE @a int = 1, @t TABLE (b int)"),
     (Works, "DECLARE CURSOR", "", "DECLARE c CURSOR LOCAL FOR SELECT 1"),
     (Works, "DELETE", "", "DELETE FROM none"),
+    (NoEffect, "DISABLE TRIGGER", "there are none", "DISABLE TRIGGER ALL ON DATABASE"),
     (Works, "DROP ASYMMETRIC KEY", "", "DROP ASYMMETRIC KEY none"),
     (Works, "DROP CERTIFICATE", "", "DROP CERTIFICATE none"),
     (Works, "DROP CREDENTIAL", "", "DROP CREDENTIAL none"),
@@ -122,6 +123,7 @@ const STATEMENTS: &[Entry] = &[
     (Works, "DROP SCHEMA", "", "DROP SCHEMA IF EXISTS none"),
     (Works, "DROP TABLE", "", "DROP TABLE IF EXISTS none"),
     (Works, "DROP VIEW", "", "DROP VIEW IF EXISTS none"),
+    (NoEffect, "ENABLE TRIGGER", "there are none", "ENABLE TRIGGER ALL ON DATABASE"),
     (Works, "EXECUTE", "", "EXECUTE ('PRINT 1')"),
     (Refused, "EXECUTE AS", "", "EXECUTE AS USER = 'x'"),
     (Works, "FETCH", "", "FETCH NEXT FROM none"),
@@ -248,6 +250,7 @@ const CLAUSES: &[Entry] = &[
         "CREATE TABLE t(a datetime2 GENERATED ALWAYS AS ROW START)",
     ),
     (Refused, "method of a variable", "", "SET @x.modify('x')"),
+    (Refused, "global temporary procedure", "", "CREATE PROCEDURE ##p AS SELECT 1"),
     (Refused, "NATIONAL CHARACTER", "", "DECLARE @a NATIONAL CHARACTER(5)"),
     (Refused, "NOT FOR REPLICATION", "", "CREATE TABLE t(a int NOT FOR REPLICATION)"),
     (Refused, "parameter NOT NULL", "", "CREATE PROCEDURE p @a int NOT NULL AS SELECT 1"),
@@ -279,7 +282,7 @@ const CLAUSES: &[Entry] = &[
         "ALTER INDEX i ON t REBUILD WITH (ONLINE = ON (WAIT_AT_LOW_PRIORITY (MAX_DURATION = 1)))",
     ),
     (Refused, "WAITFOR a statement", "", "WAITFOR (RECEIVE * FROM q)"),
-    (Refused, "WITH RECOMPILE", "", "EXECUTE none WITH RECOMPILE"),
+    (NoEffect, "WITH RECOMPILE", "", "EXECUTE sp_databases WITH RECOMPILE"),
     (Refused, ":: before a function", "", "SELECT 1 FROM ::fn_helpcollations()"),
     (Refused, "<<", "", "SELECT 1 << 2"),
     (Refused, ">>", "", "SELECT 1 >> 2"),
@@ -388,11 +391,16 @@ pub(super) fn all() -> impl Iterator<Item = Feature> {
             object => format!("CREATE {object}"),
         })
     });
+    let drops = DROPS.iter().map(|what| {
+        let (name, example) = (format!("DROP {what}"), format!("DROP {what} IF EXISTS none"));
+        Feature::new(Kind::Statement, name, NoEffect, example).with_note("there is none to drop")
+    });
     let beginnings = BEGINNINGS.iter().map(move |words| refused((*words).to_owned()));
     let backups = BACKUPS.iter().map(move |words| refused(format!("BACKUP {words}")));
     entries(Kind::Statement, STATEMENTS)
         .chain(entries(Kind::Clause, CLAUSES))
         .chain(objects)
+        .chain(drops)
         .chain(beginnings)
         .chain(backups)
 }

@@ -57,6 +57,7 @@ pub struct Step {
     retry_minutes: i64,
     on_success: (i64, i64),
     on_fail: (i64, i64),
+    has_output_file: bool,
 }
 
 impl std::fmt::Debug for Step {

@@ -63,7 +63,7 @@ pub(crate) const EVERYWHERE: &str = "
     sp_dropremotelogin sp_droprole sp_droprolemember sp_dropserver sp_dropsrvrolemember sp_dropsubscriber
     sp_dropsubscription sp_droptype sp_dropuser sp_dsninfo sp_enable_heterogeneous_subscription
     sp_enable_sql_debug sp_enableagentoffload sp_enclave_send_keys sp_enumcustomresolvers sp_enumdsn
-    sp_enumeratependingschemachanges sp_enumerrorlogs sp_enumfullsubscribers sp_enumoledbdatasources
+    sp_enumeratependingschemachanges sp_enumfullsubscribers sp_enumoledbdatasources
     sp_estimate_data_compression_savings sp_estimated_rowsize_reduction_for_vardecimal sp_execute
     sp_execute_external_script sp_execute_remote sp_executefuncall sp_expired_subscription_cleanup
     sp_external_mailqueue sp_filestream_force_garbage_collection sp_filestream_recalculate_container_size
@@ -188,8 +188,8 @@ pub(crate) const EVERYWHERE: &str = "
     sp_xtp_control_query_exec_stats sp_xtp_flush_temporal_history sp_xtp_kill_active_transactions
     sp_xtp_merge_checkpoint_files sp_xtp_objects_present sp_xtp_set_memory_quota sp_xtp_slo_can_downgrade
     sp_xtp_slo_downgrade_finished sp_xtp_slo_prepare_to_downgrade sp_xtp_unbind_db_resource_pool
-    xp_availablemedia xp_cmdshell xp_copy_file xp_copy_files xp_delete_files xp_dsninfo
-    xp_enum_oledb_providers xp_enumdsn xp_enumerrorlogs xp_enumgroups xp_findnextmsg
+    xp_availablemedia xp_copy_file xp_copy_files xp_delete_files xp_dsninfo
+    xp_enum_oledb_providers xp_enumdsn xp_enumgroups xp_findnextmsg
     xp_get_mapi_default_profile xp_get_mapi_profiles xp_get_tape_devices xp_getfiledetails xp_getnetname
     xp_grantlogin xp_instance_regaddmultistring xp_instance_regdeletekey xp_instance_regenumkeys
     xp_instance_regenumvalues xp_instance_regremovemultistring xp_logevent xp_loginconfig xp_logininfo

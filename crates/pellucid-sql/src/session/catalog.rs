@@ -24,7 +24,7 @@ use crate::execute::{access, recovery_model, size_kb};
 use crate::instance::files::{self, DatabaseFile, FILES_TABLE};
 use crate::instance::paths::Folder;
 use crate::instance::registry::text;
-use crate::instance::{own_uri, uri, Instance, Known, State, MASTER, MSDB, TEMPDB};
+use crate::instance::{own_uri, uri, Instance, Known, Module, State, MASTER, MSDB, TEMPDB};
 use crate::known;
 use crate::message::{table, Message, Result};
 use crate::translate::{
@@ -62,6 +62,8 @@ pub(crate) struct Databases {
     /// While the rows of a view are made, which may be of what was seen before.
     lists_rows: Cell<bool>,
     glances: Glances,
+    /// Procedures that end with the session.
+    pub(super) temporary_procedures: RefCell<Vec<Module>>,
     /// Whether the columns of views are being listed.
     pub(super) lists_views: Cell<bool>,
     /// The views of a translation that could not be used, the innermost first.
@@ -95,6 +97,7 @@ impl Databases {
             read_functions: RefCell::default(),
             lists_rows: Cell::new(false),
             glances: Glances::default(),
+            temporary_procedures: RefCell::default(),
             lists_views: Cell::new(false),
             failed_views: RefCell::default(),
         })
@@ -679,6 +682,11 @@ impl Databases {
             }
         }
         self.objects_of("tempdb", "temp", &mut objects)?;
+        for module in self.temporary_procedures.borrow().iter() {
+            let object = Object::new("tempdb", "", &module.name, module.kind.letter());
+            let (definition, sqlite) = (Some(module.definition.clone()), String::new());
+            objects.push(Object { definition, sqlite, ..object });
+        }
         objects
             .extend(views::msdb_tables().map(|name| Object::of_server("msdb", "dbo", name, "U")));
         for database in [current.name.as_str(), "master"] {

@@ -77,6 +77,25 @@ impl Databases {
         Ok(view.map(definition))
     }
 
+    /// The temporary procedure of that name, which this session alone has.
+    pub fn temporary_procedure(&self, name: &str) -> Option<Module> {
+        let all = self.temporary_procedures.borrow();
+        all.iter().find(|module| module.name.eq_ignore_ascii_case(name)).cloned()
+    }
+
+    /// Keeps one as long as the session.
+    pub fn keep_temporary_procedure(&self, module: Module) {
+        self.temporary_procedures.borrow_mut().push(module);
+    }
+
+    /// Forgets one; whether there was one.
+    pub fn drop_temporary_procedure(&self, name: &str) -> bool {
+        let mut all = self.temporary_procedures.borrow_mut();
+        let before = all.len();
+        all.retain(|module| !module.name.eq_ignore_ascii_case(name));
+        all.len() < before
+    }
+
     /// The function of that name in a database.
     ///
     /// # Errors

@@ -329,6 +329,14 @@ impl Choices<'_> {
         })
     }
 
+    fn trigger_place(&mut self) -> TriggerPlace {
+        match self.below(3) {
+            0 => TriggerPlace::Database,
+            1 => TriggerPlace::Server,
+            _ => TriggerPlace::Object(self.object()),
+        }
+    }
+
     pub(super) fn object_statement(&mut self) -> ObjectStatement {
         let if_exists = self.flag();
         match self.below(8) {
@@ -341,7 +349,18 @@ impl Choices<'_> {
                 ObjectStatement::DropFunctions { if_exists, functions: self.list(1, Self::object) }
             }
             1 => ObjectStatement::DropViews { if_exists, views: self.list(1, Self::object) },
-            2 => ObjectStatement::DropSchema { if_exists, name: self.name() },
+            2 if self.flag() => ObjectStatement::DropSchema { if_exists, name: self.name() },
+            2 if self.flag() => ObjectStatement::DropAbsent {
+                what: "TRIGGER",
+                if_exists,
+                names: self.list(1, Self::object),
+                on: self.maybe(Self::trigger_place),
+            },
+            2 => ObjectStatement::SwitchTriggers {
+                enable: if_exists,
+                names: self.list(0, Self::object),
+                on: self.trigger_place(),
+            },
             3 => ObjectStatement::DropIndexes {
                 if_exists,
                 indexes: self.list(1, |c| DropIndex { name: c.name(), table: c.object() }),

@@ -3,7 +3,8 @@
 use pellucid_tsql::ast::{
     AlterTable, Column, ColumnConstraint, ColumnProperty, CreateIndex, CreateTable, DropIndex,
     Function, FunctionBody, IndexColumn, Key, ObjectStatement, Procedure, ProcedureParameter,
-    References, ReferentialAction, TableConstraint, TableElement, TableRule, View, ViewVerb,
+    References, ReferentialAction, TableConstraint, TableElement, TableRule, TriggerPlace, View,
+    ViewVerb,
 };
 
 use super::control::Indented;
@@ -40,9 +41,38 @@ impl Print for ObjectStatement {
             ObjectStatement::CreateSchema { name, authorization } => {
                 put!(to, "CREATE SCHEMA ", name, Maybe(" AUTHORIZATION ", authorization));
             }
+            ObjectStatement::DropAbsent { what, if_exists, names, on } => {
+                put!(
+                    to,
+                    "DROP ",
+                    *what,
+                    " ",
+                    If(*if_exists, "IF EXISTS "),
+                    List(names),
+                    Maybe(" ON ", on)
+                );
+            }
+            ObjectStatement::SwitchTriggers { enable, names, on } => {
+                put!(to, if *enable { "ENABLE" } else { "DISABLE" }, " TRIGGER ");
+                match names.as_slice() {
+                    [] => put!(to, "ALL"),
+                    names => put!(to, List(names)),
+                }
+                put!(to, " ON ", on);
+            }
             ObjectStatement::DropSchema { if_exists, name } => {
                 put!(to, "DROP SCHEMA ", If(*if_exists, "IF EXISTS "), name);
             }
+        }
+    }
+}
+
+impl Print for TriggerPlace {
+    fn print(&self, to: &mut Printer) {
+        match self {
+            TriggerPlace::Object(name) => put!(to, name),
+            TriggerPlace::Database => put!(to, "DATABASE"),
+            TriggerPlace::Server => put!(to, "ALL SERVER"),
         }
     }
 }

@@ -36,6 +36,26 @@ pub enum ObjectStatement {
     CreateSchema { name: Name, authorization: Option<Name> },
     /// `DROP SCHEMA`
     DropSchema { if_exists: bool, name: Name },
+    /// DROP of what nobody can create here, by the words of [`crate::known::DROPS`]
+    DropAbsent {
+        what: &'static str,
+        if_exists: bool,
+        names: Vec<ObjectName>,
+        on: Option<TriggerPlace>,
+    },
+    /// `{ENABLE | DISABLE} TRIGGER`; no names: `ALL`
+    SwitchTriggers { enable: bool, names: Vec<ObjectName>, on: TriggerPlace },
+}
+
+/// Where a trigger is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum TriggerPlace {
+    /// `ON table`
+    Object(ObjectName),
+    /// `ON DATABASE`
+    Database,
+    /// `ON ALL SERVER`
+    Server,
 }
 
 /// `CREATE TABLE`

@@ -1,7 +1,7 @@
 //! CREATE, ALTER and DROP: of what.
 
 use super::Parser;
-use crate::ast::{ObjectStatement, StatementKind, ViewVerb};
+use crate::ast::{ObjectStatement, StatementKind, TriggerPlace, ViewVerb};
 use crate::error::{ErrorKind, Result};
 use crate::keyword::Keyword as K;
 use crate::known;
@@ -111,7 +111,50 @@ impl Parser<'_> {
             }
             Some(K::INDEX) => self.drop_indexes(),
             Some(K::SCHEMA) => self.drop_schema(),
-            _ => self.unknown_object("DROP"),
+            _ => match self.words_of(known::DROPS) {
+                Some(what) => self.drop_absent(what),
+                None => self.unknown_object("DROP"),
+            },
+        }
+    }
+
+    /// `TRIGGER [IF EXISTS] a, b [ON ..]`
+    fn drop_absent(&mut self, what: &'static str) -> Result<StatementKind> {
+        for _ in what.split(' ') {
+            self.advance();
+        }
+        let (if_exists, names) = (self.if_exists()?, self.comma_list(Self::object_name)?);
+        let on = match what == "TRIGGER" && self.at(K::ON) {
+            true => Some(self.trigger_place()?),
+            false => None,
+        };
+        let drop = ObjectStatement::DropAbsent { what, if_exists, names, on };
+        Ok(StatementKind::Object(drop))
+    }
+
+    /// `{ENABLE | DISABLE} TRIGGER {a, b | ALL} ON ..`
+    pub(super) fn switch_triggers(&mut self) -> Result<StatementKind> {
+        let enable = self.accept(K::ENABLE);
+        if !enable {
+            self.require(K::DISABLE)?;
+        }
+        self.advance();
+        let names = match self.accept(K::ALL) {
+            true => Vec::new(),
+            false => self.comma_list(Self::object_name)?,
+        };
+        let on = self.trigger_place()?;
+        Ok(StatementKind::Object(ObjectStatement::SwitchTriggers { enable, names, on }))
+    }
+
+    fn trigger_place(&mut self) -> Result<TriggerPlace> {
+        self.require(K::ON)?;
+        if self.accept(K::DATABASE) {
+            return Ok(TriggerPlace::Database);
+        }
+        match self.at_both(K::ALL, K::SERVER) {
+            true => self.require_all(&[K::ALL, K::SERVER]).map(|()| TriggerPlace::Server),
+            false => self.object_name().map(TriggerPlace::Object),
         }
     }
 

@@ -64,7 +64,8 @@ impl Parser<'_> {
         }
         if self.at(K::WITH) {
             match self.peek() {
-                TokenKind::Keyword(K::RECOMPILE) => return self.unsupported("WITH RECOMPILE"),
+                // Plans are not kept: it changes nothing.
+                TokenKind::Keyword(K::RECOMPILE) => self.require_all(&[K::WITH, K::RECOMPILE])?,
                 TokenKind::Keyword(K::RESULT) => return self.unsupported("WITH RESULT SETS"),
                 _ => {}
             }

@@ -125,6 +125,9 @@ impl Parser<'_> {
     /// What is refused by the words that it begins with; a call or a label.
     fn other_statement(&mut self) -> Result<StatementKind> {
         let is_label = self.peek() == TokenKind::Symbol(Symbol::Colon);
+        if self.words_of(&["DISABLE TRIGGER", "ENABLE TRIGGER"]).is_some() {
+            return self.switch_triggers();
+        }
         match self.words_of(known::STATEMENTS) {
             Some(words) if !is_label => self.unsupported(words),
             _ if is_name(self.current.kind) => self.call_or_label(),

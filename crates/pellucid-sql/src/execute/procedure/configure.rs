@@ -1,5 +1,6 @@
 //! sp_configure
 
+use super::shell::SHELL;
 use super::Arguments;
 use crate::execute::{Done, Raised};
 use crate::instance::{Setting, SETTINGS};
@@ -48,6 +49,10 @@ impl Session {
                 [&value, &setting.name],
             ))
             .in_procedure(NAME));
+        }
+        // Nobody is to believe that it works.
+        if setting.name == SHELL && value != 0 {
+            return Err(Message::unsupported(format!("sp_configure '{SHELL}', {value}")).into());
         }
         let (before, _) = self.databases.instance.configured(setting)?;
         self.databases.instance.configure(setting, value)?;

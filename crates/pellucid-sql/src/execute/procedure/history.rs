@@ -1,4 +1,4 @@
-//! sp_delete_backuphistory, sp_delete_database_backuphistory, sp_readerrorlog
+//! sp_delete_backuphistory, sp_delete_database_backuphistory, sp_readerrorlog, sp_enumerrorlogs
 
 use super::Arguments;
 use crate::execute::Done;
@@ -51,22 +51,69 @@ impl Session {
             ("Text", SqlType::nvarchar(3998)),
         ];
         let number = arguments.integer(0)?.unwrap_or(0);
+        let is_servers = arguments.integer(1)?.unwrap_or(SERVERS) == SERVERS;
         let wanted = [arguments.text(2)?, arguments.text(3)?];
-        let events = match number {
-            0 => pellucid_keyring::read_events(self.databases.instance.home())?,
+        let date = |at: usize| -> Done<Option<Moment>> {
+            match arguments.text(at)?.filter(|text| !text.trim().is_empty()) {
+                Some(text) => Ok(Some(Moment::parse(&text, 0).ok_or_else(Message::not_a_date)?)),
+                None => Ok(None),
+            }
+        };
+        let (first, last) = (date(4)?, date(5)?);
+        let is_descending =
+            arguments.text(6)?.is_some_and(|order| order.trim().eq_ignore_ascii_case("desc"));
+        let events = match (number, is_servers) {
+            (0, true) => pellucid_keyring::read_events(self.databases.instance.home())?,
             _ => Vec::new(),
         };
-        let shown = |event: &&String| {
+        let mut rows = Vec::new();
+        for event in &events {
             let lower = event.to_lowercase();
-            wanted.iter().flatten().all(|word| lower.contains(&word.to_lowercase()))
-        };
-        let rows = events.iter().filter(shown).map(|event| {
-            let (at, rest) = event.split_once(' ').unwrap_or(("", event));
-            let at = at.trim_end_matches('Z');
-            let date = Moment::parse(at, 0).map_or(Value::Null, |_| Value::Text(at.to_owned()));
-            vec![date, Value::Text("Server".to_owned()), Value::Text(rest.to_owned())]
-        });
-        let rows = rows.collect();
+            if !wanted.iter().flatten().all(|word| lower.contains(&word.to_lowercase())) {
+                continue;
+            }
+            let at = moment_of(event);
+            let is_within = at.is_none_or(|at| {
+                first.is_none_or(|first| at >= first) && last.is_none_or(|last| at <= last)
+            });
+            if is_within {
+                let date = at.map_or(Value::Null, |at| Value::Text(at.to_iso(SqlType::DateTime)));
+                rows.push(vec![date, Value::Text("Server".to_owned()), Value::Text(event.clone())]);
+            }
+        }
+        if is_descending {
+            rows.reverse();
+        }
         self.give_rows(&columns, rows)
     }
+
+    /// The logs that there are to be read: of the server one, of the agent none.
+    pub(super) fn sp_enumerrorlogs(&mut self, arguments: &Arguments<'_>) -> Done {
+        let columns = [
+            ("Archive #", SqlType::Int),
+            ("Date", SqlType::nvarchar(30)),
+            ("Log File Size (Byte)", SqlType::BigInt),
+        ];
+        if arguments.integer(0)?.unwrap_or(SERVERS) != SERVERS {
+            return self.give_rows(&columns, Vec::new());
+        }
+        let events = pellucid_keyring::read_events(self.databases.instance.home())?;
+        let bytes: usize = events.iter().map(|event| event.len() + 1).sum();
+        let date = events.iter().rev().find_map(|event| moment_of(event)).map(|at| {
+            let ((year, month, day), (hour, minute, ..)) = (at.ymd(), at.hms());
+            Value::Text(format!("{month:02}/{day:02}/{year:04}  {hour:02}:{minute:02}"))
+        });
+        let bytes = Value::Integer(i64::try_from(bytes).unwrap_or(i64::MAX));
+        self.give_rows(&columns, vec![vec![Value::Integer(0), date.unwrap_or(Value::Null), bytes]])
+    }
+}
+
+/// The server's log; 2 is the agent's.
+const SERVERS: i64 = 1;
+
+/// When an event was.
+fn moment_of(event: &str) -> Option<Moment> {
+    let (_, behind) = event.split_once("\"time\":\"")?;
+    let (time, _) = behind.split_once('"')?;
+    Moment::parse(time.trim_end_matches('Z'), 0)
 }

@@ -107,6 +107,11 @@ impl Row {
             _ if is_last => (FAILED, "The step failed."),
             _ => (RETRY, "The step failed."),
         };
+        // A path that a statement has named is none that the agent writes to.
+        let end = match step.has_output_file && !executed.is_stopped {
+            true => format!("The output file was not written: the agent writes none.  {end}"),
+            false => end.to_owned(),
+        };
         let user = accounts::name(accounts::own());
         let told = executed.told.trim();
         let start = match told.is_empty() {

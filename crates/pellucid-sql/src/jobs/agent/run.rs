@@ -131,8 +131,8 @@ impl Agent {
     /// The step of that number; none behind the last one.
     fn step(&self, run: &Run, id: i64, begun: &Begun) -> Result<Option<Step>> {
         let sql = "SELECT step_name, coalesce(command, ''), database_name, flags, retry_attempts, retry_interval, \
-                   on_success_action, on_success_step_id, on_fail_action, on_fail_step_id \
-                   FROM pellucid_job_step WHERE job_id = ?1 AND step_id = ?2";
+                   on_success_action, on_success_step_id, on_fail_action, on_fail_step_id, \
+                   coalesce(output_file_name, '') <> '' FROM pellucid_job_step WHERE job_id = ?1 AND step_id = ?2";
         let found = self.msdb().query_row(sql, (&run.job.id, id), |row| {
             Ok(Step {
                 job_id: run.job.id.clone(),
@@ -145,6 +145,7 @@ impl Agent {
                 retry_minutes: row.get(5)?,
                 on_success: (row.get(6)?, row.get(7)?),
                 on_fail: (row.get(8)?, row.get(9)?),
+                has_output_file: row.get(10)?,
             })
         });
         let Some(mut step) = found.optional()? else { return Ok(None) };

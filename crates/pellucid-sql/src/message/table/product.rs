@@ -29,6 +29,8 @@ rows! {
     REMARK, 10, UNDER_OWN_KEY =
         "The backup of '{database}' opens with the keys of this instance alone: 'pellucid instance export' takes them to \
          another one, or WITH ENCRYPTION names a certificate.";
+    REMARK, 10, MODEL_IS_EMPTY =
+        "Database 'model' has no file here and nothing in it: no backup was written.";
     REMARK, 10, MIRROR_GIVEN_UP = "'{path}': {error}: this mirror was given up.";
     REMARK, 10, SETS_LOST =
         "Warning: {sets} can be restored only where another copy of certificate '{certificate}' is.";

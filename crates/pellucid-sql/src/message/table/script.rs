@@ -16,6 +16,8 @@ rows! {
         "Procedure or function '{procedure}' expects parameter '@{parameter}', which was not supplied.";
     217, 16, TOO_DEEP =
         "Maximum stored procedure, function, trigger, or view nesting level exceeded (limit 32).";
+    218, 16, UNKNOWN_TYPE =
+        "Could not find the type '{name}'. Either it does not exist or you do not have the necessary permission.";
     226, 16, NOT_IN_TRANSACTION =
         "{statement} statement not allowed within multi-statement transaction.";
     266, 16, TRANSACTIONS_MISMATCH =
@@ -40,6 +42,14 @@ rows! {
     1088, 16, UNKNOWN_TARGET =
         "Cannot find the object \"{name}\" because it does not exist or you do not have permissions.";
     1222, 16, LOCK_TIMEOUT = "Lock request time out period exceeded.";
+    1750, 16, CONSTRAINT_NOT_MADE =
+        "Could not create constraint or index. See previous errors.";
+    1752, 16, UNKNOWN_COLUMN_OF =
+        "Column '{column}' in table '{table}' is invalid for creating a default constraint.";
+    1779, 16, PRIMARY_KEY_TWICE = "Table '{table}' already has a primary key defined on it.";
+    1781, 16, DEFAULT_TWICE = "Column already has a DEFAULT bound to it.";
+    1911, 16, UNKNOWN_COLUMN_OF_KEY =
+        "Column name '{column}' does not exist in the target table or view.";
     1913, 16, INDEX_EXISTS =
         "The operation failed because an index or statistics with name '{name}' already exists on table '{table}'.";
     2010, 16, INCOMPATIBLE_OBJECT =
@@ -85,6 +95,7 @@ rows! {
         "ALTER TABLE DROP COLUMN failed because column '{column}' does not exist in table '{table}'.";
     6401, 16, UNKNOWN_SAVEPOINT =
         "Cannot roll back {name}. No transaction or savepoint of that name was found.";
+    7955, 16, UNKNOWN_SESSION = "Invalid SPID {number} specified.";
     8144, 16, TOO_MANY_ARGUMENTS =
         "Procedure or function {procedure} has too many arguments specified.";
     8145, 16, UNKNOWN_PARAMETER = "@{parameter} is not a parameter for procedure {procedure}.";
@@ -100,8 +111,16 @@ rows! {
     10704, 15, THROW_OUTSIDE_CATCH =
         "To rethrow an error, a THROW statement must be used inside a CATCH block. Insert the THROW statement inside a \
          CATCH block, or add error parameters to the THROW statement.";
+    15001, 16, NO_SUCH_OBJECT =
+        "Object '{name}' does not exist or is not a valid object for this operation.";
     15009, 16, UNKNOWN_OBJECT_IN =
         "The object '{name}' does not exist in database '{database}' or is invalid for this operation.";
+    15150, 16, CANNOT_DROP_FIXED = "Cannot drop the {what} '{name}'.";
+    15281, 16, COMPONENT_OFF =
+        "SQL Server blocked access to procedure 'sys.{name}' of component '{component}' because this component is turned \
+         off as part of the security configuration for this server. A system administrator can enable the use of \
+         '{enabled}' by using sp_configure. For more information about enabling '{searched}', search for '{named}' in SQL \
+         Server Books Online.";
     18054, 16, UNKNOWN_RAISED =
         "Error {number}, severity {severity}, state {state} was raised, but no message with that error number was \
          found in sys.messages. If error is larger than 50000, make sure the user-defined message is added using \

@@ -92,6 +92,7 @@ const OTHER_SUBSYSTEMS: [&str; 13] = [
 ];
 const GOTO_STEP: i64 = 4;
 const COUNT_MOST: i64 = 9999;
+const OUTPUT_FILE_MOST: usize = 200;
 
 /// What both procedures set; none where it stays.
 struct Settings {
@@ -106,6 +107,7 @@ struct Settings {
     retries: Option<i64>,
     retry_minutes: Option<i64>,
     priority: Option<i64>,
+    output_file: Option<String>,
     flags: Option<i64>,
 }
 
@@ -122,9 +124,6 @@ impl Settings {
                 _ => return Err(not_in_list("subsystem", "sp_enum_sqlagent_subsystems")),
             }
         }
-        if call.name("output_file_name")?.is_some() {
-            return Err(Message::unsupported("@output_file_name").into());
-        }
         if call.integer("proxy_id")?.is_some() || call.name("proxy_name")?.is_some() {
             return Err(Message::of(table::PROXY_OF_TSQL, []).into());
         }
@@ -135,7 +134,8 @@ impl Settings {
         }
         let flags = call.within("flags", 0, 114)?;
         match flags.unwrap_or(0) {
-            0 | 4 => {}
+            // 2 appends to the output file, which is not written.
+            0 | 2 | 4 | 6 => {}
             flags if flags & 64 != 0 => {
                 return Err(Message::of(table::NOT_FOR_STEP_TYPE, [&"@flags", &"TSQL"]).into());
             }
@@ -159,6 +159,10 @@ impl Settings {
             retries: call.within("retry_attempts", 0, COUNT_MOST)?,
             retry_minutes: call.within("retry_interval", 0, COUNT_MOST)?,
             priority: call.one_of("os_run_priority", &[-15, -1, 0, 1, 15])?,
+            output_file: call.text("output_file_name")?.map(|name| {
+                // As it is declared there.
+                name.trim_matches(' ').chars().take(OUTPUT_FILE_MOST).collect()
+            }),
             flags,
         })
     }
@@ -186,6 +190,7 @@ impl Settings {
         text("additional_parameters", &self.additional_parameters)?;
         text("database_name", &self.database)?;
         text("database_user_name", &self.database_user)?;
+        text("output_file_name", &self.output_file)?;
         number("cmdexec_success_code", self.success_code)?;
         number("on_success_action", self.on_success.0)?;
         number("on_success_step_id", self.on_success.1)?;
