@@ -18,7 +18,7 @@ use super::modules::{ReadFunction, ReadView};
 use super::objects::{object_id, Object};
 use super::properties::{ColumnFacts, FileFacts};
 use super::server::DatabaseProperties;
-use super::{declared_type, Frame, Shared};
+use super::{declared_type, identity_type, Frame, Shared};
 use crate::execute::{access, recovery_model, size_kb};
 use crate::instance::files::{self, DatabaseFile, FILES_TABLE};
 use crate::instance::paths::Folder;
@@ -468,6 +468,9 @@ impl Databases {
             if let Some(identity) = identity_column(&lower, &columns) {
                 columns[identity].writable = false;
                 columns[identity].identity = true;
+                if let Some(known) = identity_type(&lower, &columns[identity].name) {
+                    columns[identity].data_type = known;
+                }
             }
         }
         let row =

@@ -1,5 +1,6 @@
 //! sys.servers, sys.dm_server_services and the old views of servers and files: this machine is the one server.
 
+use super::lists::{arranged, Same};
 use super::{flag, text, Column, Row};
 use crate::message::Result;
 use crate::session::Databases;
@@ -10,7 +11,17 @@ const NAME: SqlType = SqlType::SYSNAME;
 const INT: SqlType = SqlType::Int;
 
 /// Source: Microsoft's "sys.servers".
-pub(super) const SERVERS: [Column; 10] = [
+pub(super) const SERVERS: &[Column] = columns!(
+    server_id INT, name NAME, product NAME, provider NAME, data_source N4000, location N4000, provider_string N4000,
+    catalog NAME, connect_timeout INT, query_timeout INT, is_linked BIT, is_remote_login_enabled BIT,
+    is_rpc_out_enabled BIT, is_data_access_enabled BIT, is_collation_compatible BIT, uses_remote_collation BIT,
+    collation_name NAME, lazy_schema_validation BIT, is_system BIT, is_publisher BIT, is_subscriber BIT,
+    is_distributor BIT, is_nonsql_subscriber BIT, is_remote_proc_transaction_promotion_enabled BIT,
+    modify_date TIME, is_rda_server BIT
+);
+
+/// What is known of the server.
+const SERVERS_KNOWN: [Column; 10] = [
     ("server_id", INT),
     ("name", NAME),
     ("product", NAME),
@@ -72,7 +83,7 @@ pub(super) const LOG_SPACE: [Column; 5] = [
 
 pub(super) fn servers(databases: &Databases) -> Result<Vec<Row>> {
     let name = databases.shared.server_name();
-    Ok(vec![vec![
+    let rows = vec![vec![
         Value::Integer(0),
         text(name),
         text("SQL Server"),
@@ -83,7 +94,13 @@ pub(super) fn servers(databases: &Databases) -> Result<Vec<Row>> {
         flag(false),
         flag(false),
         Value::Text(databases.shared.begun().to_iso(SqlType::DateTime)),
-    ]])
+    ]];
+    let same = [
+        ("connect_timeout", Same::Number(0)),
+        ("query_timeout", Same::Number(0)),
+        ("uses_remote_collation", Same::Number(1)),
+    ];
+    Ok(arranged(SERVERS, &SERVERS_KNOWN, &same, rows))
 }
 
 pub(super) fn sysservers(databases: &Databases) -> Result<Vec<Row>> {
@@ -110,11 +127,11 @@ pub(super) fn services(databases: &Databases) -> Result<Vec<Row>> {
 }
 
 pub(super) fn sysaltfiles(databases: &Databases) -> Result<Vec<Row>> {
-    Ok(super::database::master_files(databases)?.into_iter().map(old_row).collect())
+    Ok(super::database::all_files(databases)?.into_iter().map(old_row).collect())
 }
 
 pub(super) fn sysfiles(databases: &Databases) -> Result<Vec<Row>> {
-    Ok(super::database::database_files(databases)?.into_iter().map(old_row).collect())
+    Ok(super::database::own_files(databases)?.into_iter().map(old_row).collect())
 }
 
 /// A row of `sys.master_files` in the order of the old view.

@@ -33,7 +33,7 @@ pub(super) const SERVER: [Column; 13] = [
 ];
 
 /// Source: Microsoft's "sys.database_principals".
-pub(super) const DATABASE: [Column; 13] = [
+pub(super) const DATABASE: [Column; 15] = [
     ("name", NAME),
     ("principal_id", INT),
     ("type", SqlType::Char(1)),
@@ -47,6 +47,8 @@ pub(super) const DATABASE: [Column; 13] = [
     ("authentication_type", INT),
     ("authentication_type_desc", DESC),
     ("default_language_name", NAME),
+    ("default_language_lcid", INT),
+    ("allow_encrypted_value_modifications", BIT),
 ];
 
 /// Source: Microsoft's "sys.server_role_members"; those of databases have no member either.
@@ -198,6 +200,8 @@ pub(super) fn database(databases: &Databases) -> Result<Vec<Row>> {
             Value::Integer(i64::from(name == "dbo")),
             text(if name == "dbo" { "INSTANCE" } else { "NONE" }),
             Value::Null,
+            Value::Null,
+            flag(false),
         ]
     };
     let users = [("dbo", 1, sid(1)), ("guest", 2, Value::Blob(vec![0]))];

@@ -5,6 +5,7 @@
 
 use std::collections::BTreeSet;
 
+use super::lists::{arranged, Same};
 use super::request::{asking, Asking};
 use super::{flag, optional, text, Column, Row};
 use crate::message::Result;
@@ -15,7 +16,42 @@ use crate::values::types::{Length, SqlType};
 const N128: SqlType = SqlType::nvarchar(128);
 
 /// Source: Microsoft's "sys.dm_exec_sessions".
-pub(super) const SESSIONS: [Column; 21] = [
+pub(super) const SESSIONS: &[Column] = columns!(
+    session_id SMALL, login_time TIME, host_name N128, program_name N128, host_process_id INT, client_version INT,
+    client_interface_name N32, security_id SID, login_name N128, nt_domain N128, nt_user_name N128, status N30,
+    context_info BIN128, cpu_time INT, memory_usage INT, total_scheduled_time INT, total_elapsed_time INT,
+    endpoint_id INT, last_request_start_time TIME, last_request_end_time TIME, reads BIGINT, writes BIGINT,
+    logical_reads BIGINT, is_user_process BIT, text_size INT, language N128, date_format N3, date_first SMALL,
+    quoted_identifier BIT, arithabort BIT, ansi_null_dflt_on BIT, ansi_defaults BIT, ansi_warnings BIT,
+    ansi_padding BIT, ansi_nulls BIT, concat_null_yields_null BIT, transaction_isolation_level SMALL,
+    lock_timeout INT, deadlock_priority INT, row_count BIGINT, prev_error INT, original_security_id SID,
+    original_login_name N128, last_successful_logon TIME, last_unsuccessful_logon TIME, unsuccessful_logons BIGINT,
+    group_id INT, database_id SMALL, authenticating_database_id INT, open_transaction_count INT,
+    page_server_reads BIGINT, contained_availability_group_id GUID
+);
+
+/// What every session has; its other settings are unknown.
+const OF_SESSIONS: [(&str, Same); 16] = [
+    ("language", Same::Text("us_english")),
+    ("date_format", Same::Text("mdy")),
+    ("date_first", Same::Number(7)),
+    ("quoted_identifier", Same::Unknown),
+    ("arithabort", Same::Unknown),
+    ("ansi_null_dflt_on", Same::Unknown),
+    ("ansi_defaults", Same::Unknown),
+    ("ansi_warnings", Same::Unknown),
+    ("ansi_padding", Same::Unknown),
+    ("ansi_nulls", Same::Unknown),
+    ("concat_null_yields_null", Same::Unknown),
+    ("lock_timeout", Same::Number(-1)),
+    ("deadlock_priority", Same::Number(0)),
+    ("prev_error", Same::Number(0)),
+    ("authenticating_database_id", Same::Number(1)),
+    ("endpoint_id", Same::Unknown),
+];
+
+/// What is known of a session.
+const KNOWN: [Column; 21] = [
     ("session_id", SqlType::SmallInt),
     ("login_time", SqlType::DateTime),
     ("host_name", N128),
@@ -96,7 +132,7 @@ pub(super) fn sessions(databases: &Databases) -> Result<Vec<Row>> {
         Value::Null,
     ]];
     for one in others(databases)? {
-        let mut row = vec![Value::Null; SESSIONS.len()];
+        let mut row = vec![Value::Null; KNOWN.len()];
         row[0] = Value::Integer(one.session_id);
         row[2] = text(shared.server_name());
         row[4] = Value::Integer(one.pid.into());
@@ -105,7 +141,7 @@ pub(super) fn sessions(databases: &Databases) -> Result<Vec<Row>> {
         row[16] = Value::Integer(ISOLATION);
         rows.push(row);
     }
-    Ok(rows)
+    Ok(arranged(SESSIONS, &KNOWN, &OF_SESSIONS, rows))
 }
 
 /// No connection leads to a session: it lies in the process that asks, as a local one of SQL Server's does nearly.
