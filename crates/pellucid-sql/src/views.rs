@@ -48,6 +48,11 @@ pub(crate) struct View {
 }
 
 impl View {
+    /// Whether it shows the database that the session is in, whatever database is named before it.
+    pub fn is_of_sessions(&self) -> bool {
+        matches!(self.name, "dm_exec_sessions" | "sysprocesses")
+    }
+
     /// Whether it is one of what there never is here.
     pub fn is_always_empty(&self) -> bool {
         std::ptr::fn_addr_eq(self.rows, absent::none as fn(&Databases) -> Result<Vec<Row>>)
@@ -108,13 +113,13 @@ static VIEWS: &[View] = &[
     sys("database_role_members", &principal::DATABASE_MEMBERS, principal::database_members),
     sys("server_permissions", &principal::PERMISSIONS, absent::none),
     sys("database_permissions", &principal::PERMISSIONS, absent::none),
-    sys("sql_logins", &principal::SQL_LOGINS, principal::sql_logins),
-    old("syslogins", &principal::SYSLOGINS, principal::syslogins),
-    old("sysusers", &principal::SYSUSERS, principal::sysusers),
+    sys("sql_logins", principal::SQL_LOGINS, principal::sql_logins),
+    old("syslogins", principal::SYSLOGINS, principal::syslogins),
+    old("sysusers", principal::SYSUSERS, principal::sysusers),
     old("sysmembers", &principal::SYSMEMBERS, principal::sysmembers),
     sys("servers", machine::SERVERS, machine::servers),
-    old("sysservers", &machine::SYSSERVERS, machine::sysservers),
-    sys("dm_server_services", &machine::SERVICES, machine::services),
+    old("sysservers", machine::SYSSERVERS, machine::sysservers),
+    sys("dm_server_services", machine::SERVICES, machine::services),
     old("sysaltfiles", &machine::SYSALTFILES, machine::sysaltfiles),
     old("sysfiles", &machine::SYSALTFILES, machine::sysfiles),
     sys("dm_db_log_space_usage", &machine::LOG_SPACE, machine::log_space),
@@ -123,6 +128,7 @@ static VIEWS: &[View] = &[
     sys("change_tracking_databases", &absent::TRACKED, absent::none),
     sys("dm_exec_requests", request::REQUESTS, request::requests),
     sys("dm_exec_sessions", session::SESSIONS, session::sessions),
+    old("sysprocesses", session::PROCESSES, session::processes),
     sys("dm_exec_connections", &session::CONNECTIONS, session::connections),
     sys("dm_exec_sql_text", &session::SQL_TEXT, session::sql_text),
     sys("dm_os_volume_stats", &system::VOLUMES, system::volumes),
@@ -169,6 +175,7 @@ static VIEWS: &[View] = &[
     sys("system_views", catalog::VIEWS, shipped::system_views),
     sys("types", &shipped::TYPES, shipped::types),
     sys("columns", table::COLUMNS, table::columns),
+    old("syscolumns", table::SYSCOLUMNS, table::syscolumns),
     sys("all_columns", table::COLUMNS, table::all_columns),
     sys("system_columns", table::COLUMNS, table::system_columns),
     sys("indexes", index::INDEXES, index::indexes),

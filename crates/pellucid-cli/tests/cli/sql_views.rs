@@ -831,6 +831,19 @@ fn what_is_in_a_database() {
     );
     assert_eq!(shipped[0]["n"], every[0]["n"]);
     assert!(shipped[0]["n"].as_u64().unwrap() > 80, "{shipped:?}");
+
+    // Scripts look there for what a version has.
+    for query in [
+        "SELECT COUNT(*) AS n FROM msdb..syscolumns WHERE name = 'is_copy_only' AND id = OBJECT_ID('msdb.dbo.backupset')",
+        "SELECT COUNT(*) AS n FROM msdb.INFORMATION_SCHEMA.COLUMNS WHERE TABLE_NAME = 'backupset' AND COLUMN_NAME = 'is_copy_only'",
+        "SELECT COUNT(*) AS n FROM msdb.sys.tables WHERE name = 'backupset'",
+        "SELECT COUNT(*) AS n FROM msdb.dbo.sysobjects WHERE name = 'backupset'",
+        "SELECT COUNT(*) AS n FROM master..sysprocesses WHERE spid = @@SPID AND dbid = DB_ID('sales')",
+        "SELECT COUNT(*) AS n FROM master.sys.dm_exec_sessions WHERE session_id = @@SPID AND database_id = DB_ID('sales')",
+        "SELECT COUNT(*) AS n FROM sysprocesses WHERE loginame IS NOT NULL AND status = 'running'",
+    ] {
+        assert_eq!(of(query)[0]["n"], 1, "{query}");
+    }
 }
 
 /// Scripts that take all columns rely on SQL Server's order; first and last columns of each.
@@ -854,6 +867,11 @@ fn columns_stand_in_their_order() {
         ("sys.dm_os_sys_info", "cpu_ticks", "container_type_desc"),
         ("sys.sysobjects", "name", "cache"),
         ("sysdatabases", "name", "version"),
+        ("sys.sql_logins", "name", "password_hash"),
+        ("sys.syslogins", "sid", "loginname"),
+        ("sysusers", "uid", "isapprole"),
+        ("sysservers", "srvid", "nonsqlsub"),
+        ("sys.dm_server_services", "servicename", "instant_file_initialization_enabled"),
         ("msdb.dbo.backupset", "backup_set_id", "compression_algorithm"),
         ("msdb.dbo.backupfile", "backup_set_id", "is_present"),
         ("msdb.dbo.sysjobsteps", "job_id", "step_uid"),

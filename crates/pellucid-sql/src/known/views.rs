@@ -129,11 +129,11 @@ pub(crate) const DYNAMIC: &str = "
 
 /// Views that are older than `sys`: within it, within `dbo`, and without a schema.
 pub(crate) const COMPATIBILITY: &str = "
-    syscacheobjects syscharsets syscolumns syscomments sysconfigures sysconstraints
+    syscacheobjects syscharsets syscomments sysconfigures sysconstraints
     syscurconfigs syscursorcolumns syscursorrefs syscursors syscursortables sysdepends sysdevices
     sysfilegroups sysforeignkeys sysfulltextcatalogs sysindexes sysindexkeys syslanguages
     syslockinfo sysmessages sysoledbusers sysopentapes sysperfinfo syspermissions
-    sysprocesses sysprotects sysreferences sysremotelogins systypes ";
+    sysprotects sysreferences sysremotelogins systypes ";
 
 /// Functions within `sys` that give tables.
 pub(crate) const TABLE_FUNCTIONS: &str = "

@@ -806,6 +806,9 @@ impl Catalog for Names<'_> {
                 (Some(view), Some(other)) => {
                     let here = databases.current()?;
                     databases.use_database(other)?;
+                    if view.is_of_sessions() {
+                        databases.enter(&here);
+                    }
                     let table = databases.server_view(view);
                     databases.enter(&here);
                     table.map(Some)
@@ -825,13 +828,14 @@ impl Catalog for Names<'_> {
         if in_msdb {
             databases.attach_msdb()?;
             let own = schema.is_empty() || schema.eq_ignore_ascii_case("dbo");
-            return match views::find("msdb", object).filter(|_| own) {
-                Some(view) => databases.server_view(view).map(Some),
+            match views::find("msdb", object).filter(|_| own) {
+                Some(view) => return databases.server_view(view).map(Some),
                 None if own && known::is_of_msdb(object) => {
-                    Err(Message::unsupported(object_text(name)))
+                    return Err(Message::unsupported(object_text(name)))
                 }
-                None => Ok(None),
-            };
+                // As in each database, the old views.
+                None => {}
+            }
         }
         let known = match database {
             Some(database) => match databases.instance.find(database)? {
@@ -859,7 +863,9 @@ impl Catalog for Names<'_> {
         let compatible = || match views::find("sys", object).filter(|view| view.is_compatibility) {
             Some(view) => {
                 let here = databases.current()?;
-                databases.enter(&known);
+                if !view.is_of_sessions() {
+                    databases.enter(&known);
+                }
                 let table = databases.server_view(view);
                 databases.enter(&here);
                 table.map(Some)

@@ -2,7 +2,7 @@
 
 use super::lists::{arranged, Same};
 use super::{flag, text, Column, Row};
-use crate::instance::{Known, Module, ModuleKind, MASTER, SETTINGS, TEMPDB};
+use crate::instance::{Known, Module, ModuleKind, MASTER, MSDB, SETTINGS, TEMPDB};
 use crate::message::Result;
 use crate::session::{object_id, split, Databases};
 use crate::values::convert::Value;
@@ -335,8 +335,33 @@ pub(super) fn information_views(databases: &Databases) -> Result<Vec<Row>> {
     Ok(rows)
 }
 
+/// The tables of `msdb`.
+fn of_msdb() -> Vec<Row> {
+    let row = |name: &str| {
+        vec![
+            text(name),
+            // As OBJECT_ID numbers them.
+            Value::Integer(object_id("server", &format!("dbo.{name}"))),
+            Value::Null,
+            Value::Integer(schema_id("dbo")),
+            Value::Integer(0),
+            text("U "),
+            text("USER_TABLE"),
+            Value::Null,
+            Value::Null,
+            flag(true),
+            flag(false),
+            flag(false),
+        ]
+    };
+    super::msdb_tables().map(row).collect()
+}
+
 fn objects_of(databases: &Databases, wanted: fn(bool) -> bool) -> Result<Vec<Row>> {
-    let Some((known, _, all)) = found(databases)? else { return Ok(Vec::new()) };
+    let Some((known, _, all)) = found(databases)? else {
+        let is_msdb = wanted(false) && databases.current_id() == MSDB;
+        return Ok(if is_msdb { of_msdb() } else { Vec::new() });
+    };
     let row = |(sqlite, is_view): &(String, bool)| {
         let (schema, name) = split(sqlite);
         vec![
@@ -373,6 +398,9 @@ pub(super) fn sysobjects(databases: &Databases) -> Result<Vec<Row>> {
 pub(super) fn information_tables(databases: &Databases) -> Result<Vec<Row>> {
     let known = databases.current()?;
     let mut all = found(databases)?.map(|(_, _, all)| all).unwrap_or_default();
+    if known.id == MSDB {
+        all.extend(super::msdb_tables().map(|name| (name.to_owned(), false)));
+    }
     let modules = databases.instance.modules(&known)?.into_iter();
     let views = modules.filter(|module| module.kind == ModuleKind::View);
     all.extend(views.map(|module| (module.name, true)));

@@ -35,28 +35,20 @@ const SERVERS_KNOWN: [Column; 10] = [
 ];
 
 /// Source: Microsoft's "sys.sysservers".
-pub(super) const SYSSERVERS: [Column; 5] = [
-    ("srvid", SqlType::SmallInt),
-    ("srvname", NAME),
-    ("srvproduct", NAME),
-    ("providername", NAME),
-    ("datasource", SqlType::nvarchar(4000)),
-];
+pub(super) const SYSSERVERS: &[Column] = columns!(
+    srvid SMALL, srvstatus SMALL, srvname NAME, srvproduct N128, providername N128, datasource N4000,
+    location N4000, providerstring N4000, schemadate TIME, topologyx INT, topologyy INT, catalog NAME,
+    srvcollation NAME, connecttimeout INT, querytimeout INT, srvnetname N30, isremote BIT, rpc BIT, pub BIT,
+    sub BIT, dist BIT, dpub BIT, rpcout BIT, dataaccess BIT, collationcompatible BIT, system BIT,
+    useremotecollation BIT, lazyschemavalidation BIT, collation NAME, nonsqlsub BIT
+);
 
 /// Source: Microsoft's "sys.dm_server_services".
-pub(super) const SERVICES: [Column; 11] = [
-    ("servicename", SqlType::nvarchar(256)),
-    ("startup_type", INT),
-    ("startup_type_desc", SqlType::nvarchar(256)),
-    ("status", INT),
-    ("status_desc", SqlType::nvarchar(256)),
-    ("process_id", INT),
-    ("last_startup_time", SqlType::DateTime),
-    ("service_account", SqlType::nvarchar(256)),
-    ("filename", SqlType::nvarchar(256)),
-    ("is_clustered", SqlType::NVarChar(crate::values::types::Length::Of(1))),
-    ("instant_file_initialization_enabled", SqlType::NVarChar(crate::values::types::Length::Of(1))),
-];
+pub(super) const SERVICES: &[Column] = columns!(
+    servicename N256, startup_type INT, startup_type_desc N256, status INT, status_desc N256, process_id INT,
+    last_startup_time TIME, service_account N256, filename N256, is_clustered N1, cluster_nodename N256,
+    instant_file_initialization_enabled N1
+);
 
 /// Source: Microsoft's "sys.sysaltfiles" and "sys.sysfiles", without `dbid` there.
 pub(super) const SYSALTFILES: [Column; 10] = [
@@ -105,7 +97,25 @@ pub(super) fn servers(databases: &Databases) -> Result<Vec<Row>> {
 
 pub(super) fn sysservers(databases: &Databases) -> Result<Vec<Row>> {
     let name = databases.shared.server_name();
-    Ok(vec![vec![Value::Integer(0), text(name), text("SQL Server"), text("SQLOLEDB"), text(name)]])
+    let rows = vec![vec![
+        Value::Integer(0),
+        text(name),
+        text("SQL Server"),
+        text("SQLOLEDB"),
+        text(name),
+        text(name),
+    ]];
+    let known = ["srvid", "srvname", "srvproduct", "providername", "datasource", "srvnetname"];
+    let known = known.map(|name| (name, INT));
+    let same = [
+        ("srvstatus", Same::Number(0)),
+        ("topologyx", Same::Number(0)),
+        ("topologyy", Same::Number(0)),
+        ("connecttimeout", Same::Number(0)),
+        ("querytimeout", Same::Number(0)),
+        ("useremotecollation", Same::Number(1)),
+    ];
+    Ok(arranged(SYSSERVERS, &known, &same, rows))
 }
 
 /// The service is this process, which somebody has begun.
@@ -122,6 +132,7 @@ pub(super) fn services(databases: &Databases) -> Result<Vec<Row>> {
         text(shared.user()),
         Value::Null,
         text("N"),
+        Value::Null,
         text("N"),
     ]])
 }

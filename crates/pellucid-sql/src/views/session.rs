@@ -105,7 +105,62 @@ pub(super) const SQL_TEXT: [Column; 6] = [
 /// SERIALIZABLE
 const ISOLATION: i64 = 4;
 
+/// Source: Microsoft's "sys.sysprocesses".
+pub(super) const PROCESSES: &[Column] = columns!(
+    spid SMALL, kpid SMALL, blocked SMALL, waittype BIN2, waittime BIGINT, lastwaittype NC32, waitresource NC256,
+    dbid SMALL, uid SMALL, cpu INT, physical_io BIGINT, memusage INT, login_time TIME, last_batch TIME, ecid SMALL,
+    open_tran SMALL, status NC30, sid BIN86, hostname NC128, program_name NC128, hostprocess NC10, cmd NC26,
+    nt_domain NC128, nt_username NC128, net_address NC12, net_library NC12, loginame NC128, context_info BIN128,
+    sql_handle BIN20, stmt_start INT, stmt_end INT, request_id INT, page_resource BIN8
+);
+
 pub(super) fn sessions(databases: &Databases) -> Result<Vec<Row>> {
+    Ok(arranged(SESSIONS, &KNOWN, &OF_SESSIONS, rows(databases)?))
+}
+
+/// The same sessions by their old names.
+pub(super) fn processes(databases: &Databases) -> Result<Vec<Row>> {
+    // In the place of each column of KNOWN.
+    const OLD_NAMES: [&str; 21] = [
+        "spid",
+        "login_time",
+        "hostname",
+        "program_name",
+        "hostprocess",
+        "",
+        "loginame",
+        "nt_domain",
+        "nt_username",
+        "status",
+        "cpu",
+        "memusage",
+        "",
+        "",
+        "",
+        "",
+        "",
+        "",
+        "dbid",
+        "open_tran",
+        "",
+    ];
+    let same = [
+        ("blocked", Same::Number(0)),
+        ("waittime", Same::Number(0)),
+        ("waittype", Same::Unknown),
+        ("lastwaittype", Same::Text("")),
+        ("waitresource", Same::Text("")),
+        ("uid", Same::Number(1)),
+        ("ecid", Same::Number(0)),
+        ("request_id", Same::Number(0)),
+        ("net_library", Same::Text("LPC")),
+    ];
+    let known = OLD_NAMES.map(|name| (name, SqlType::Int));
+    Ok(arranged(PROCESSES, &known, &same, rows(databases)?))
+}
+
+/// With the columns [`KNOWN`].
+fn rows(databases: &Databases) -> Result<Vec<Row>> {
     let shared = &databases.shared;
     let user = Value::Text(shared.user().to_owned());
     let mut rows = vec![vec![
@@ -141,7 +196,7 @@ pub(super) fn sessions(databases: &Databases) -> Result<Vec<Row>> {
         row[16] = Value::Integer(ISOLATION);
         rows.push(row);
     }
-    Ok(arranged(SESSIONS, &KNOWN, &OF_SESSIONS, rows))
+    Ok(rows)
 }
 
 /// No connection leads to a session: it lies in the process that asks, as a local one of SQL Server's does nearly.

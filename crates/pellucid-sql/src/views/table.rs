@@ -4,6 +4,7 @@ use super::catalog::found;
 use super::lists::{arranged, Same};
 use super::shipped::type_of;
 use super::{flag, text, Column, Row, View};
+use crate::instance::MSDB;
 use crate::message::Result;
 use crate::session::{bytes_most, object_id, split, Databases};
 use crate::translate::{is_table_function, ResultColumn};
@@ -24,6 +25,15 @@ pub(super) const COLUMNS: &[Column] = columns!(
     column_encryption_key_database_name NAME, is_hidden BIT, is_masked BIT, graph_type INT, graph_type_desc DESC,
     is_data_deletion_filter_column BIT, ledger_view_column_type INT, ledger_view_column_type_desc DESC,
     is_dropped_ledger_column BIT
+);
+
+/// Source: Microsoft's "sys.syscolumns".
+pub(super) const SYSCOLUMNS: &[Column] = columns!(
+    name NAME, id INT, xtype BYTE, typestat BYTE, xusertype SMALL, length SMALL, xprec BYTE, xscale BYTE, colid SMALL,
+    xoffset SMALL, bitpos BYTE, reserved BYTE, colstat SMALL, cdefault INT, domain INT, number SMALL,
+    colorder SMALL, autoval BINMAX, offset SMALL, collationid INT, language INT, status BYTE, type BYTE,
+    usertype SMALL, printfmt V20, prec SMALL, scale INT, iscomputed INT, isoutparam INT, isnullable INT,
+    collation NAME
 );
 
 /// What is known of a column, in the order of [`row`].
@@ -146,22 +156,41 @@ fn columns_of(
     Ok(all)
 }
 
+/// A table or view: its name in SQLite, its number, its columns.
+type Listed = (String, i64, Vec<Found>);
+
 /// The current database's tables and views, those of scripts too, with their columns.
-fn all_of_them(databases: &Databases) -> Result<Vec<(String, Vec<Found>)>> {
+fn all_of_them(databases: &Databases) -> Result<Vec<Listed>> {
+    let known = databases.current()?;
     let mut listed = Vec::new();
     if let Some((_, schema, all)) = found(databases)? {
         for (sqlite, is_view) in all {
             let columns = columns_of(databases, &schema, &sqlite, is_view)?;
-            listed.push((sqlite, columns));
+            let object = object_id(&known.name, &sqlite);
+            listed.push((sqlite, object, columns));
         }
     }
     let of_view = |(number, column): (i64, ResultColumn)| {
         Found::of_view(number, column.name, column.data_type)
     };
-    for (name, columns) in databases.columns_of_views(&databases.current()?)? {
-        listed.push((name, (1..).zip(columns).map(of_view).collect()));
+    for (name, columns) in databases.columns_of_views(&known)? {
+        let object = object_id(&known.name, &name);
+        listed.push((name, object, (1..).zip(columns).map(of_view).collect()));
+    }
+    if known.id == MSDB {
+        for view in super::every().filter(|view| view.schema == "msdb") {
+            let object = object_id("server", &format!("dbo.{}", view.name));
+            listed.push((view.name.to_owned(), object, columns_of_view(view)));
+        }
     }
     Ok(listed)
+}
+
+fn columns_of_view(view: &View) -> Vec<Found> {
+    let of_view = |(number, (name, data_type)): (i64, &Column)| {
+        Found::of_view(number, (*name).to_owned(), *data_type)
+    };
+    (1..).zip(view.columns).map(of_view).collect()
 }
 
 fn row(object: i64, column: &Found, default: i64) -> Row {
@@ -190,8 +219,7 @@ fn row(object: i64, column: &Found, default: i64) -> Row {
 pub(super) fn columns(databases: &Databases) -> Result<Vec<Row>> {
     let known = databases.current()?;
     let mut rows = Vec::new();
-    for (sqlite, columns) in all_of_them(databases)? {
-        let object = object_id(&known.name, &sqlite);
+    for (sqlite, object, columns) in all_of_them(databases)? {
         for column in columns {
             let default = match column.default {
                 Some(_) => object_id(&known.name, &format!("{sqlite}.default.{}", column.name)),
@@ -210,12 +238,44 @@ pub(super) fn system_columns(_: &Databases) -> Result<Vec<Row>> {
     for view in super::every().filter(is_here) {
         // As OBJECT_ID numbers them.
         let object = object_id("server", &format!("{}.{}", view.schema, view.name));
-        for (number, (name, data_type)) in (1..).zip(view.columns) {
-            rows.push(row(object, &Found::of_view(number, (*name).to_owned(), *data_type), 0));
-        }
+        rows.extend(columns_of_view(view).iter().map(|column| row(object, column, 0)));
     }
     Ok(arranged(COLUMNS, &KNOWN, &SAME, rows))
 }
+
+/// The columns of `sys.columns` by their old names; parameters of procedures are not among them.
+pub(super) fn syscolumns(databases: &Databases) -> Result<Vec<Row>> {
+    let same = ["number", "isoutparam", "bitpos", "reserved", "domain", "status"];
+    let same = same.map(|name| (name, Same::Number(0)));
+    let of = |row: Row| -> Row {
+        let value = |name: &str| {
+            let at = COLUMNS.iter().position(|(other, _)| *other == name);
+            at.and_then(|at| row.get(at)).cloned().unwrap_or(Value::Null)
+        };
+        OLD_NAMES.iter().map(|(_, name)| value(name)).collect()
+    };
+    let known = OLD_NAMES.map(|(old, _)| (old, SqlType::Int));
+    let rows = columns(databases)?.into_iter().map(of).collect();
+    Ok(arranged(SYSCOLUMNS, &known, &same, rows))
+}
+
+const OLD_NAMES: [(&str, &str); 15] = [
+    ("name", "name"),
+    ("id", "object_id"),
+    ("xtype", "system_type_id"),
+    ("xusertype", "user_type_id"),
+    ("length", "max_length"),
+    ("xprec", "precision"),
+    ("xscale", "scale"),
+    ("colid", "column_id"),
+    ("colorder", "column_id"),
+    ("cdefault", "default_object_id"),
+    ("prec", "precision"),
+    ("scale", "scale"),
+    ("iscomputed", "is_computed"),
+    ("isnullable", "is_nullable"),
+    ("collation", "collation_name"),
+];
 
 pub(super) fn all_columns(databases: &Databases) -> Result<Vec<Row>> {
     let mut rows = columns(databases)?;
@@ -226,7 +286,7 @@ pub(super) fn all_columns(databases: &Databases) -> Result<Vec<Row>> {
 pub(super) fn information_columns(databases: &Databases) -> Result<Vec<Row>> {
     let known = databases.current()?;
     let mut rows = Vec::new();
-    for (sqlite, columns) in all_of_them(databases)? {
+    for (sqlite, _, columns) in all_of_them(databases)? {
         let (schema, name) = split(&sqlite);
         for column in columns {
             let data_type = column.data_type;
