@@ -52,7 +52,7 @@ pub(crate) use objects::{object_id, split};
 pub(crate) use properties::{bytes_most, CertificateFacts};
 pub(crate) use recovery::Recovery;
 pub(crate) use server::{Caught, Shared};
-pub(crate) use types::{declaration, declared_type};
+pub(crate) use types::{declaration, declared_type, identity_type, IDENTITY_IS};
 
 use crate::values::convert::Value;
 

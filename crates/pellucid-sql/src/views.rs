@@ -2,10 +2,13 @@
 //!
 //! A column without a source here is NULL; docs/statements.md lists them. Rows are made when a statement names the view.
 
+#[macro_use]
+mod lists;
 mod absent;
 mod backup;
 mod catalog;
 mod database;
+mod index;
 mod jobs;
 mod key;
 mod machine;
@@ -18,6 +21,7 @@ mod session;
 mod shipped;
 mod space;
 mod system;
+mod table;
 
 pub(crate) use key::{certificate_facts, key_ids};
 
@@ -44,6 +48,11 @@ pub(crate) struct View {
 }
 
 impl View {
+    /// Whether it shows the database that the session is in, whatever database is named before it.
+    pub fn is_of_sessions(&self) -> bool {
+        matches!(self.name, "dm_exec_sessions" | "sysprocesses")
+    }
+
     /// Whether it is one of what there never is here.
     pub fn is_always_empty(&self) -> bool {
         std::ptr::fn_addr_eq(self.rows, absent::none as fn(&Databases) -> Result<Vec<Row>>)
@@ -84,10 +93,10 @@ const fn information(
 }
 
 static VIEWS: &[View] = &[
-    sys("databases", &database::DATABASES, database::databases),
-    old("sysdatabases", &database::SYSDATABASES, database::sysdatabases),
-    sys("master_files", &database::FILES, database::master_files),
-    sys("database_files", &database::FILES, database::database_files),
+    sys("databases", database::DATABASES, database::databases),
+    old("sysdatabases", database::SYSDATABASES, database::sysdatabases),
+    sys("master_files", database::MASTER_FILES, database::master_files),
+    sys("database_files", database::DATABASE_FILES, database::database_files),
     sys("certificates", &key::CERTIFICATES, key::certificates),
     sys("symmetric_keys", &key::SYMMETRIC_KEYS, key::symmetric_keys),
     sys("asymmetric_keys", &key::ASYMMETRIC_KEYS, key::asymmetric_keys),
@@ -104,29 +113,32 @@ static VIEWS: &[View] = &[
     sys("database_role_members", &principal::DATABASE_MEMBERS, principal::database_members),
     sys("server_permissions", &principal::PERMISSIONS, absent::none),
     sys("database_permissions", &principal::PERMISSIONS, absent::none),
-    sys("sql_logins", &principal::SQL_LOGINS, principal::sql_logins),
-    old("syslogins", &principal::SYSLOGINS, principal::syslogins),
-    old("sysusers", &principal::SYSUSERS, principal::sysusers),
+    sys("sql_logins", principal::SQL_LOGINS, principal::sql_logins),
+    old("syslogins", principal::SYSLOGINS, principal::syslogins),
+    old("sysusers", principal::SYSUSERS, principal::sysusers),
     old("sysmembers", &principal::SYSMEMBERS, principal::sysmembers),
-    sys("servers", &machine::SERVERS, machine::servers),
-    old("sysservers", &machine::SYSSERVERS, machine::sysservers),
-    sys("dm_server_services", &machine::SERVICES, machine::services),
+    sys("servers", machine::SERVERS, machine::servers),
+    old("sysservers", machine::SYSSERVERS, machine::sysservers),
+    sys("dm_server_services", machine::SERVICES, machine::services),
     old("sysaltfiles", &machine::SYSALTFILES, machine::sysaltfiles),
     old("sysfiles", &machine::SYSALTFILES, machine::sysfiles),
     sys("dm_db_log_space_usage", &machine::LOG_SPACE, machine::log_space),
     sys("dm_db_persisted_sku_features", &absent::SKU_FEATURES, absent::none),
     sys("dm_server_audit_status", &absent::AUDITS, absent::none),
     sys("change_tracking_databases", &absent::TRACKED, absent::none),
-    sys("dm_exec_requests", &request::REQUESTS, request::requests),
-    sys("dm_exec_sessions", &session::SESSIONS, session::sessions),
+    sys("dm_exec_requests", request::REQUESTS, request::requests),
+    sys("dm_exec_sessions", session::SESSIONS, session::sessions),
+    old("sysprocesses", session::PROCESSES, session::processes),
     sys("dm_exec_connections", &session::CONNECTIONS, session::connections),
     sys("dm_exec_sql_text", &session::SQL_TEXT, session::sql_text),
     sys("dm_os_volume_stats", &system::VOLUMES, system::volumes),
     sys("dm_os_performance_counters", &system::COUNTERS, system::counters),
-    sys("dm_os_sys_info", &system::SYSTEM, system::system),
+    sys("dm_os_sys_info", system::SYSTEM, system::system),
     sys("dm_os_host_info", &system::HOST, system::host),
     sys("dm_os_file_exists", &system::FILE_EXISTS, system::file_exists),
     sys("filegroups", &space::FILEGROUPS, space::filegroups),
+    sys("resource_governor_configuration", &absent::GOVERNOR, absent::governor),
+    sys("dm_resource_governor_configuration", &absent::GOVERNOR_NOW, absent::governor_now),
     sys("data_spaces", space::FILEGROUPS.split_at(6).0, space::data_spaces),
     sys("dm_db_file_space_usage", &space::USAGE, space::usage),
     sys("database_mirroring", &absent::MIRRORING, absent::mirroring),
@@ -152,30 +164,39 @@ static VIEWS: &[View] = &[
     sys("backup_devices", &catalog::BACKUP_DEVICES, catalog::backup_devices),
     sys("schemas", &catalog::SCHEMAS, catalog::schemas),
     sys("objects", &catalog::OBJECTS, catalog::objects),
-    old("sysobjects", &catalog::SYSOBJECTS, catalog::sysobjects),
-    sys("tables", &catalog::TABLES, catalog::tables),
-    sys("views", &catalog::OBJECTS, catalog::views),
-    sys("procedures", &catalog::OBJECTS, catalog::procedures),
+    old("sysobjects", catalog::SYSOBJECTS, catalog::sysobjects),
+    sys("tables", catalog::TABLES, catalog::tables),
+    sys("views", catalog::VIEWS, catalog::views),
+    sys("procedures", catalog::PROCEDURES, catalog::procedures),
     sys("sql_modules", &catalog::MODULES, catalog::modules),
     sys("all_objects", &catalog::OBJECTS, shipped::all_objects),
-    sys("all_views", &catalog::OBJECTS, shipped::all_views),
+    sys("all_views", catalog::VIEWS, shipped::all_views),
     sys("system_objects", &catalog::OBJECTS, shipped::system_objects),
-    sys("system_views", &catalog::OBJECTS, shipped::system_objects),
+    sys("system_views", catalog::VIEWS, shipped::system_views),
     sys("types", &shipped::TYPES, shipped::types),
-    sys("columns", &catalog::COLUMNS, catalog::columns),
-    sys("indexes", &catalog::INDEXES, catalog::indexes),
+    sys("columns", table::COLUMNS, table::columns),
+    old("syscolumns", table::SYSCOLUMNS, table::syscolumns),
+    sys("all_columns", table::COLUMNS, table::all_columns),
+    sys("system_columns", table::COLUMNS, table::system_columns),
+    sys("indexes", index::INDEXES, index::indexes),
+    sys("index_columns", index::COLUMNS, index::columns),
+    sys("key_constraints", index::KEYS, index::keys),
+    sys("partitions", index::PARTITIONS, index::partitions),
+    sys("dm_db_partition_stats", index::STATS, index::stats),
     information("tables", &catalog::INFORMATION_TABLES, catalog::information_tables),
     information("schemata", &shipped::SCHEMATA, shipped::schemata),
-    information("columns", &catalog::INFORMATION_COLUMNS, catalog::information_columns),
+    information("columns", table::INFORMATION_COLUMNS, table::information_columns),
     information("views", &catalog::INFORMATION_VIEWS, catalog::information_views),
     information("routines", &catalog::ROUTINES, catalog::routines),
-    msdb("backupset", &backup::SETS, backup::sets),
+    msdb("backupset", backup::SETS, backup::sets),
     msdb("backupmediaset", &backup::MEDIA, backup::media),
     msdb("backupmediafamily", &backup::FAMILIES, backup::families),
-    msdb("backupfile", &backup::FILES, backup::files),
+    msdb("backupfile", backup::FILES, backup::files),
+    msdb("backupfilegroup", backup::FILEGROUPS, backup::filegroups),
     msdb("logmarkhistory", &backup::MARKS, backup::marks),
     msdb("restorehistory", &backup::RESTORES, backup::restores),
     msdb("restorefile", &backup::RESTORE_FILES, backup::restore_files),
+    msdb("restorefilegroup", backup::RESTORE_FILEGROUPS, backup::restore_filegroups),
     msdb("log_shipping_primary_databases", &absent::SHIPPED_PRIMARIES, absent::none),
     msdb("log_shipping_secondary_databases", &absent::SHIPPED_SECONDARIES, absent::none),
     msdb("sysjobs", &jobs::JOBS, jobs::jobs),
@@ -193,23 +214,31 @@ static VIEWS: &[View] = &[
 
 /// All of them.
 pub(crate) fn every() -> impl Iterator<Item = &'static View> {
-    VIEWS.iter()
+    [
+        VIEWS,
+        absent::broker::VIEWS,
+        absent::database::VIEWS,
+        absent::msdb::VIEWS,
+        absent::server::VIEWS,
+    ]
+    .into_iter()
+    .flatten()
 }
 
 /// The names of the tables of `msdb`.
 pub(crate) fn msdb_tables() -> impl Iterator<Item = &'static str> {
-    VIEWS.iter().filter(|view| view.schema == "msdb").map(|view| view.name)
+    every().filter(|view| view.schema == "msdb").map(|view| view.name)
 }
 
 /// The names of the views of `sys`, without those that are functions.
 pub(crate) fn sys_views() -> impl Iterator<Item = &'static str> {
     let is_view = |view: &&View| view.schema == "sys" && !is_table_function(view.name);
-    VIEWS.iter().filter(is_view).map(|view| view.name)
+    every().filter(is_view).map(|view| view.name)
 }
 
 /// The view of that name.
 pub(crate) fn find(schema: &str, name: &str) -> Option<&'static View> {
-    VIEWS.iter().find(|view| {
+    every().find(|view| {
         view.schema.eq_ignore_ascii_case(schema) && view.name.eq_ignore_ascii_case(name)
     })
 }
@@ -251,7 +280,7 @@ mod tests {
 
     #[test]
     fn every_view_is_found_by_its_name() {
-        for view in VIEWS {
+        for view in every() {
             let found = find(view.schema, &view.name.to_uppercase()).unwrap();
             assert!(std::ptr::eq(found, view), "{}.{}", view.schema, view.name);
         }

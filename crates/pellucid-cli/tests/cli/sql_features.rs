@@ -150,7 +150,14 @@ fn names_that_people_have_themselves_are_theirs() {
     server.run(
         "CREATE DATABASE app\nGO\nUSE app\nGO\nCREATE PROCEDURE sp_help_alert AS SELECT 7 AS a",
     );
-    for name in ["sysprocesses", "sysmail_profile", "spt_values", "dm_os_wait_stats"] {
+    for name in [
+        "sysprocesses",
+        "syslockinfo",
+        "sysmail_profile",
+        "sysmail_query_transfer",
+        "spt_values",
+        "dm_os_wait_stats",
+    ] {
         let made = format!("USE app CREATE TABLE {name}(a int) INSERT {name} VALUES (7)");
         assert_eq!(numbers(&server, &made), Vec::<String>::new(), "{made}");
         for from in [name.to_owned(), format!("app.dbo.{name}"), format!("app..{name}")] {
@@ -158,8 +165,11 @@ fn names_that_people_have_themselves_are_theirs() {
             assert_eq!(server.rows(&query).last().unwrap(), "7", "{query}");
         }
     }
-    assert_eq!(numbers(&server, "USE app SELECT * FROM sys.sysprocesses"), ["50001"]);
-    assert_eq!(numbers(&server, "SELECT * FROM master..sysprocesses"), ["50001"]);
+    assert_eq!(numbers(&server, "USE app SELECT * FROM sys.syslockinfo"), ["50001"]);
+    assert_eq!(numbers(&server, "SELECT * FROM master..syslockinfo"), ["50001"]);
+    // What is here is found behind people's own, too.
+    let spid = "SET NOCOUNT ON USE app SELECT COUNT(*) FROM sys.sysprocesses WHERE spid = @@SPID";
+    assert_eq!(server.rows(spid).last().unwrap(), "1");
     assert_eq!(server.rows("SET NOCOUNT ON USE app EXEC sp_help_alert").last().unwrap(), "7");
     // One of msdb is found there alone.
     assert_eq!(numbers(&server, "EXEC sp_start_job"), ["2812"]);
@@ -196,7 +206,7 @@ fn what_is_refused_is_refused_before_anything_was_changed() {
         "INSERT t SELECT CHECKSUM(3)",
         "INSERT t EXEC sp_who",
         "UPDATE t SET a = @@IDLE",
-        "DELETE t WHERE a IN (SELECT dbid FROM sysprocesses)",
+        "DELETE t WHERE a IN (SELECT rsc_dbid FROM syslockinfo)",
         "SELECT 1 AS a INTO u FROM sys.dm_os_wait_stats",
     ] {
         assert_eq!(numbers(&server, &format!("USE app {statement}")), ["50001"], "{statement}");

@@ -384,6 +384,13 @@ fn databases() {
             "group_database_id",
             "service_broker_guid",
             "resource_pool_id",
+            "default_language_lcid",
+            "default_language_name",
+            "default_fulltext_language_lcid",
+            "default_fulltext_language_name",
+            "is_nested_triggers_on",
+            "is_transform_noise_words_on",
+            "two_digit_year_cutoff",
         ],
     );
     let never = [
@@ -405,11 +412,19 @@ fn databases() {
         "is_ledger_on",
         "is_memory_optimized_elevate_to_snapshot_on",
         "is_temporal_history_retention_enabled",
+        "is_result_set_caching_on",
+        "is_tempdb_spill_to_remote_store",
+        "is_stale_page_detection_on",
+        "is_memory_optimized_enabled",
+        "is_data_retention_enabled",
+        "is_change_feed_enabled",
     ];
     seen.fixed(&before, &never.map(|column| (column, false.into())));
     seen.fixed(
         &before,
         &[
+            ("catalog_collation_type", 0.into()),
+            ("catalog_collation_type_desc", "DATABASE_DEFAULT".into()),
             ("containment", 0.into()),
             ("containment_desc", "NONE".into()),
             ("target_recovery_time_in_seconds", 0.into()),
@@ -450,8 +465,26 @@ fn databases() {
     seen.differ(&after[0], &server.rows(files)[0], &["state", "state_desc"]);
     let other = server.row("SELECT * FROM sys.master_files WHERE database_id = 1");
     seen.differ(&after[0], &other, &["database_id"]);
-    seen.nothing(&after[0], &["file_guid"]);
-    let fixed = ["is_media_read_only", "is_sparse"].map(|column| (column, false.into()));
+    seen.nothing(
+        &after[0],
+        &[
+            "file_guid",
+            "create_lsn",
+            "drop_lsn",
+            "read_only_lsn",
+            "read_write_lsn",
+            "differential_base_guid",
+            "differential_base_time",
+            "redo_start_lsn",
+            "redo_start_fork_guid",
+            "redo_target_lsn",
+            "redo_target_fork_guid",
+            "backup_lsn",
+            "credential_id",
+        ],
+    );
+    let fixed = ["is_media_read_only", "is_sparse", "is_name_reserved"]
+        .map(|column| (column, false.into()));
     seen.fixed(&after[0], &fixed);
     server.done("ALTER DATABASE sales SET ONLINE BACKUP DATABASE sales TO DISK = 'full.bak'");
     seen.differ(&after[0], &server.rows(files)[0], &["differential_base_lsn"]);
@@ -510,7 +543,8 @@ fn the_history() {
             "database_backup_lsn",
         ],
     );
-    let database = ["position", "database_name", "database_creation_date", "database_guid"];
+    let database =
+        ["position", "database_name", "database_creation_date", "database_guid", "family_guid"];
     seen.differ(&sets[0], &sets[2], &database);
     assert_eq!(sets[0]["database_guid"], sets[1]["database_guid"]);
     seen.differ(&sets[0], &sets[3], &["type", "differential_base_guid", "differential_base_lsn"]);
@@ -532,6 +566,12 @@ fn the_history() {
         &[
             ("has_backup_checksums", true.into()),
             ("begins_log_chain", sets[0]["begins_log_chain"].clone()),
+            ("first_family_number", 1.into()),
+            ("first_media_number", 1.into()),
+            ("last_media_number", 1.into()),
+            ("catalog_family_number", 1.into()),
+            ("catalog_media_number", 1.into()),
+            ("collation_name", "SQL_Latin1_General_CP1_CI_AS".into()),
             // What no set is here; scripts ask for 0.
             ("is_password_protected", false.into()),
             ("is_readonly", false.into()),
@@ -545,6 +585,15 @@ fn the_history() {
     seen.nothing(
         &sets[0],
         &[
+            "last_family_number",
+            "time_zone",
+            "mtf_minor_version",
+            "sort_order",
+            "code_page",
+            "database_version",
+            "flags",
+            "unicode_locale",
+            "unicode_compare_style",
             "software_vendor_id",
             "software_major_version",
             "software_minor_version",
@@ -614,6 +663,24 @@ fn the_history() {
         }
     }
     assert_eq!((&files[0]["page_size"], &files[0]["file_type"]), (&4096.into(), &"D".into()));
+    assert_eq!(files[0]["state_desc"], "ONLINE");
+
+    let groups = server.rows("SELECT * FROM msdb.dbo.backupfilegroup ORDER BY backup_set_id");
+    let mut seen = Seen::default();
+    seen.differ(&groups[0], &groups[1], &["backup_set_id"]);
+    seen.fixed(
+        &groups[0],
+        &[
+            ("name", "PRIMARY".into()),
+            ("filegroup_id", 1.into()),
+            ("type", "FG".into()),
+            ("type_desc", "ROWS_FILEGROUP".into()),
+            ("is_default", true.into()),
+            ("is_readonly", false.into()),
+        ],
+    );
+    seen.nothing(&groups[0], &["filegroup_guid", "log_filegroup_guid"]);
+    seen.all(&groups[0]);
 
     server.done(
         "RESTORE DATABASE copy FROM DISK = 'a.bak' WITH MOVE 'sales' TO 'C:\\copy.db', NORECOVERY",
@@ -635,6 +702,9 @@ fn the_history() {
         &restores[2],
         &["destination_database_name", "device_count", "replace"],
     );
+    let groups = server.rows("SELECT * FROM msdb.dbo.restorefilegroup");
+    assert_eq!(groups.len(), 2, "{groups:?}");
+    assert_eq!(groups[0]["filegroup_name"], "PRIMARY");
     // What the history knew of a set it knows after a restore.
     let again = server.rows("SELECT * FROM msdb.dbo.backupset ORDER BY backup_set_id");
     assert_eq!(again, sets);
@@ -643,6 +713,191 @@ fn the_history() {
     seen.fixed(&restores[0], &[("restart", false.into())]);
     seen.nothing(&restores[0], &["stop_at", "stop_at_mark_name", "stop_before"]);
     seen.all(&restores[0]);
+}
+
+/// Columns, indexes and partitions of what is in a database.
+#[test]
+fn what_is_in_a_database() {
+    let server = Server::new();
+    server.done(
+        "USE sales
+         CREATE TABLE items(id INT IDENTITY(1, 1) PRIMARY KEY, code VARCHAR(10) COLLATE Latin1_General_CS_AS NOT NULL UNIQUE,
+           price DECIMAL(9, 2) DEFAULT 1, made DATETIME2(3), big NVARCHAR(MAX))
+         CREATE TABLE wide(id BIGINT IDENTITY(1, 1) PRIMARY KEY)
+         CREATE INDEX prices ON items(price DESC, made)
+         INSERT items(code) VALUES ('a'), ('b')
+         SELECT id, code INTO copied FROM items",
+    );
+    let of = |query: &str| server.rows(&format!("USE sales {query}"));
+    let columns =
+        of("SELECT * FROM sys.columns WHERE object_id = OBJECT_ID('items') ORDER BY column_id");
+    let mut seen = Seen::default();
+    let kind = [
+        "name",
+        "column_id",
+        "system_type_id",
+        "user_type_id",
+        "max_length",
+        "precision",
+        "is_identity",
+    ];
+    seen.differ(&columns[0], &columns[1], &kind);
+    seen.differ(&columns[0], &columns[1], &["collation_name", "is_ansi_padded"]);
+    seen.differ(&columns[1], &columns[2], &["scale", "is_nullable", "default_object_id"]);
+    let other = of("SELECT * FROM sys.columns WHERE object_id = OBJECT_ID('t')");
+    seen.differ(&columns[0], &other[0], &["object_id"]);
+    let bits = columns[0].iter().filter(|(_, value)| **value == serde_json::Value::from(false));
+    let off: Vec<_> = bits.map(|(name, _)| (name.clone(), false.into())).collect();
+    for (name, value) in &off {
+        if !seen.changed.contains(name) {
+            seen.fixed(&columns[0], &[(name.as_str(), serde_json::Value::clone(value))]);
+        }
+    }
+    assert!(off.len() > 10, "{off:?}");
+    seen.fixed(
+        &columns[0],
+        &[
+            ("xml_collection_id", 0.into()),
+            ("rule_object_id", 0.into()),
+            ("generated_always_type", 0.into()),
+            ("generated_always_type_desc", "NOT_APPLICABLE".into()),
+        ],
+    );
+    seen.nothing(
+        &columns[0],
+        &[
+            "encryption_type",
+            "encryption_type_desc",
+            "encryption_algorithm_name",
+            "column_encryption_key_id",
+            "column_encryption_key_database_name",
+            "graph_type",
+            "graph_type_desc",
+            "ledger_view_column_type",
+            "ledger_view_column_type_desc",
+        ],
+    );
+    seen.all(&columns[0]);
+    let shown = |row: &Row, name: &str| row[name].to_string();
+    assert_eq!(shown(&columns[3], "precision") + "," + &shown(&columns[3], "scale"), "23,3");
+
+    // An identity has the type that it was declared with, and so has its copy.
+    let types = of(
+        "SELECT CONCAT(TABLE_NAME, ' ', DATA_TYPE, ' ', NUMERIC_PRECISION) AS one FROM INFORMATION_SCHEMA.COLUMNS \
+         WHERE COLUMN_NAME = 'id' ORDER BY TABLE_NAME",
+    );
+    let types: Vec<_> = types.iter().map(|row| row["one"].as_str().unwrap()).collect();
+    assert_eq!(types, ["copied int 10", "items int 10", "t int 10", "wide bigint 19"]);
+    let default =
+        &of("SELECT COLUMN_DEFAULT FROM INFORMATION_SCHEMA.COLUMNS WHERE COLUMN_NAME = 'price'")[0];
+    assert_eq!(default["COLUMN_DEFAULT"], "(1)");
+
+    let indexes =
+        of("SELECT * FROM sys.indexes WHERE object_id = OBJECT_ID('items') ORDER BY index_id");
+    let shown: Vec<_> = indexes.iter().map(|row| row["type_desc"].as_str().unwrap()).collect();
+    assert_eq!(shown, ["CLUSTERED", "NONCLUSTERED", "NONCLUSTERED"]);
+    assert_eq!(
+        (&indexes[1]["is_unique_constraint"], &indexes[2]["is_unique_constraint"]),
+        (&true.into(), &false.into())
+    );
+    assert_eq!((&indexes[2]["name"], &indexes[2]["fill_factor"]), (&"prices".into(), &0.into()));
+    let of_index = of(
+        "SELECT CONCAT(c.name, ' ', ic.key_ordinal, ' ', ic.is_descending_key) AS one FROM sys.index_columns ic \
+         JOIN sys.indexes i ON i.object_id = ic.object_id AND i.index_id = ic.index_id JOIN sys.columns c ON \
+         c.object_id = ic.object_id AND c.column_id = ic.column_id WHERE i.name = 'prices' ORDER BY ic.key_ordinal",
+    );
+    let of_index: Vec<_> = of_index.iter().map(|row| row["one"].as_str().unwrap()).collect();
+    assert_eq!(of_index, ["price 1 1", "made 2 0"]);
+    let keys = of("SELECT type FROM sys.key_constraints WHERE parent_object_id = OBJECT_ID('items') ORDER BY type");
+    assert_eq!(
+        keys.iter().map(|row| row["type"].as_str().unwrap().trim()).collect::<Vec<_>>(),
+        ["PK", "UQ"]
+    );
+
+    let rows = |table: &str| {
+        let query = format!(
+            "SELECT p.rows, s.row_count, s.used_page_count FROM sys.partitions p JOIN sys.dm_db_partition_stats s ON \
+             s.partition_id = p.partition_id WHERE p.object_id = OBJECT_ID('{table}') AND p.index_id < 2"
+        );
+        of(&query).remove(0)
+    };
+    assert_eq!((&rows("items")["rows"], &rows("items")["row_count"]), (&2.into(), &2.into()));
+    assert_eq!((&rows("wide")["rows"], &rows("items")["used_page_count"]), (&0.into(), &1.into()));
+    let shipped = of(
+        "SELECT COUNT(*) AS n FROM sys.system_columns WHERE object_id = OBJECT_ID('sys.databases')",
+    );
+    let every = of(
+        "SELECT COUNT(*) AS n FROM sys.all_columns WHERE object_id = OBJECT_ID('sys.databases')",
+    );
+    assert_eq!(shipped[0]["n"], every[0]["n"]);
+    assert!(shipped[0]["n"].as_u64().unwrap() > 80, "{shipped:?}");
+
+    // Scripts look there for what a version has.
+    for query in [
+        "SELECT COUNT(*) AS n FROM msdb..syscolumns WHERE name = 'is_copy_only' AND id = OBJECT_ID('msdb.dbo.backupset')",
+        "SELECT COUNT(*) AS n FROM msdb.INFORMATION_SCHEMA.COLUMNS WHERE TABLE_NAME = 'backupset' AND COLUMN_NAME = 'is_copy_only'",
+        "SELECT COUNT(*) AS n FROM msdb.sys.tables WHERE name = 'backupset'",
+        "SELECT COUNT(*) AS n FROM msdb.dbo.sysobjects WHERE name = 'backupset'",
+        "SELECT COUNT(*) AS n FROM master..sysprocesses WHERE spid = @@SPID AND dbid = DB_ID('sales')",
+        "SELECT COUNT(*) AS n FROM master.sys.dm_exec_sessions WHERE session_id = @@SPID AND database_id = DB_ID('sales')",
+        "SELECT COUNT(*) AS n FROM sysprocesses WHERE loginame IS NOT NULL AND status = 'running'",
+    ] {
+        assert_eq!(of(query)[0]["n"], 1, "{query}");
+    }
+}
+
+/// Scripts that take all columns rely on SQL Server's order; first and last columns of each.
+#[test]
+fn columns_stand_in_their_order() {
+    let server = Server::new();
+    for (view, first, last) in [
+        ("sys.columns", "object_id", "is_dropped_ledger_column"),
+        ("sys.objects", "name", "is_schema_published"),
+        ("sys.tables", "name", "is_dropped_ledger_table"),
+        ("sys.views", "name", "is_dropped_ledger_view"),
+        ("sys.procedures", "name", "skips_repl_constraints"),
+        ("sys.sql_modules", "object_id", "is_inlineable"),
+        ("sys.indexes", "object_id", "optimize_for_sequential_key"),
+        ("sys.database_files", "file_id", "backup_lsn"),
+        ("sys.master_files", "database_id", "credential_id"),
+        ("sys.servers", "server_id", "is_rda_server"),
+        ("sys.database_principals", "name", "allow_encrypted_value_modifications"),
+        ("sys.dm_exec_requests", "session_id", "dist_statement_id"),
+        ("sys.dm_exec_sessions", "session_id", "contained_availability_group_id"),
+        ("sys.dm_os_sys_info", "cpu_ticks", "container_type_desc"),
+        ("sys.sysobjects", "name", "cache"),
+        ("sysdatabases", "name", "version"),
+        ("sys.sql_logins", "name", "password_hash"),
+        ("sys.syslogins", "sid", "loginname"),
+        ("sysusers", "uid", "isapprole"),
+        ("sysservers", "srvid", "nonsqlsub"),
+        ("sys.dm_server_services", "servicename", "instant_file_initialization_enabled"),
+        ("msdb.dbo.backupset", "backup_set_id", "compression_algorithm"),
+        ("msdb.dbo.backupfile", "backup_set_id", "is_present"),
+        ("msdb.dbo.sysjobsteps", "job_id", "step_uid"),
+        ("sys.assemblies", "name", "is_user_defined"),
+        ("sys.service_queues", "name", "is_poison_message_handling_enabled"),
+        ("sys.server_audits", "audit_id", "is_operator_audit"),
+        ("msdb.dbo.sysalerts", "id", "category_id"),
+    ] {
+        let lines = server.lines(&format!("SELECT * FROM {view}"));
+        let result = lines.iter().find(|line| line["columns"].is_array()).expect(view);
+        let columns = result["columns"].as_array().unwrap();
+        let ends = (columns[0]["name"].as_str(), columns[columns.len() - 1]["name"].as_str());
+        assert_eq!(ends, (Some(first), Some(last)), "{view}");
+    }
+    // What nothing here can be: no rows.
+    for view in [
+        "sys.assemblies",
+        "sys.services",
+        "sys.triggers",
+        "sys.server_triggers",
+        "msdb.dbo.sysmail_profile",
+    ] {
+        assert_eq!(server.rows(&format!("SELECT * FROM {view}")).len(), 0, "{view}");
+    }
+    let governor = server.row("SELECT * FROM sys.resource_governor_configuration");
+    assert_eq!(governor["is_enabled"], false);
 }
 
 #[test]

@@ -6,7 +6,7 @@ use pellucid_tsql::ast::{Expression, ObjectName, Query, QueryBody, SelectItem, T
 
 use super::Done;
 use crate::message::Message;
-use crate::session::{declaration, Session};
+use crate::session::{declaration, Session, IDENTITY_IS};
 use crate::translate::{object_text, quoted, ResultColumn, Table, TableColumn};
 use crate::values::types::Family;
 
@@ -80,7 +80,8 @@ impl Session {
 fn column_text(column: &ResultColumn, from: Option<&TableColumn>) -> String {
     let name = quoted(&column.name);
     if from.is_some_and(|from| from.identity) {
-        return format!("{name} INTEGER PRIMARY KEY AUTOINCREMENT NOT NULL");
+        let known = declaration(column.data_type);
+        return format!("{name} INTEGER {IDENTITY_IS}{known}*/ PRIMARY KEY AUTOINCREMENT NOT NULL");
     }
     let mut text = format!("{name} {}", declaration(column.data_type));
     if column.data_type.family() == Family::Text {

@@ -13,7 +13,7 @@ use rusqlite::OptionalExtension;
 use super::view::of_another_kind;
 use super::{Done, Raised};
 use crate::message::{table, Message};
-use crate::session::{is_internal, sqlite_name, Session};
+use crate::session::{is_internal, sqlite_name, Session, IDENTITY_IS};
 use crate::translate::{object_text, quoted};
 use crate::values::convert::to_hex;
 use crate::values::types::{Family, SqlType};
@@ -451,6 +451,7 @@ fn column_text(column: &Column, key: Option<Option<String>>) -> Done<(String, Ma
     let name = column.name.as_str();
     let data_type = SqlType::declared(&column.data_type, 1)?;
     let mut declared = declared_text(&column.data_type, data_type);
+    let known = declared.clone();
     let mut text = String::new();
     if let Some(key) = &key {
         if identity_of(column).is_some_and(|identity| identity.increment != 1) {
@@ -461,7 +462,9 @@ fn column_text(column: &Column, key: Option<Option<String>>) -> Done<(String, Ma
                 Message::unsupported(format!("an IDENTITY of type {}", data_type.name())).into()
             );
         }
-        declared = "INTEGER".to_owned();
+        // SQLite numbers the rows of an INTEGER alone: the type itself stands beside it.
+        let beside = format!("{IDENTITY_IS}{}*/", std::mem::take(&mut declared));
+        declared = format!("INTEGER {beside}");
         let named =
             key.as_ref().map_or_else(String::new, |key| format!("CONSTRAINT {} ", quoted(key)));
         text = format!(" {named}PRIMARY KEY AUTOINCREMENT NOT NULL");
@@ -501,7 +504,7 @@ fn column_text(column: &Column, key: Option<Option<String>>) -> Done<(String, Ma
             }
         }
     }
-    let made = (name.to_owned(), declared.clone(), key.is_none());
+    let made = (name.to_owned(), known, key.is_none());
     Ok((format!("{} {declared}{text}", quoted(name)), made))
 }
 

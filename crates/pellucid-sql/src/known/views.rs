@@ -5,56 +5,50 @@
 
 /// Catalog views, within `sys`.
 pub(crate) const CATALOG: &str = "
-    all_columns all_parameters all_sql_modules allocation_units assemblies assembly_files assembly_modules
-    assembly_references assembly_types availability_group_listener_ip_addresses
-    availability_read_only_routing_lists change_tracking_tables check_constraints
-    column_encryption_key_values column_encryption_keys column_master_key_definitions column_master_keys
+    all_parameters all_sql_modules allocation_units
+    availability_group_listener_ip_addresses
+    availability_read_only_routing_lists check_constraints
+    column_master_key_definitions
     column_store_dictionaries column_store_row_groups column_store_segments column_type_usages
-    column_xml_schema_collection_usages computed_columns conversation_endpoints conversation_groups
-    conversation_priorities crypt_properties database_audit_specification_details
-    database_audit_specifications database_automatic_tuning_configurations database_automatic_tuning_mode
-    database_automatic_tuning_options database_credentials database_filestream_options
+    column_xml_schema_collection_usages computed_columns
+    database_automatic_tuning_configurations database_automatic_tuning_mode
+    database_automatic_tuning_options database_filestream_options
     database_ledger_blocks database_ledger_digest_locations database_ledger_transactions
-    database_mirroring_endpoints database_mirroring_witnesses     database_query_store_internal_state database_query_store_options     database_scoped_configurations database_scoped_credentials default_constraints destination_data_spaces
-    edge_constraint_clauses edge_constraints endpoint_webmethods endpoints event_notification_event_types
-    event_notifications events extended_procedures extended_properties external_data_sources
-    external_file_formats external_job_streams external_language_files external_languages external_libraries
+    database_mirroring_witnesses database_query_store_internal_state database_query_store_options database_scoped_configurations default_constraints
+    edge_constraint_clauses edge_constraints endpoint_webmethods event_notification_event_types
+    events extended_procedures
+    external_job_streams external_language_files external_languages external_libraries
     external_library_files external_library_setup_errors external_streaming_jobs external_streams
-    external_table_columns external_tables filetable_system_defined_objects filetables foreign_key_columns
-    foreign_keys fulltext_catalogs fulltext_document_types fulltext_index_catalog_usages
-    fulltext_index_columns fulltext_index_fragments fulltext_indexes fulltext_languages
-    fulltext_semantic_language_statistics_database fulltext_semantic_languages fulltext_stoplists
+    external_table_columns external_tables filetable_system_defined_objects filetables
+    foreign_key_columns foreign_keys fulltext_document_types fulltext_index_catalog_usages
+    fulltext_index_fragments fulltext_languages
+    fulltext_semantic_language_statistics_database fulltext_semantic_languages
     fulltext_stopwords fulltext_system_stopwords function_order_columns hash_indexes http_endpoints
-    identity_columns index_columns index_resumable_operations internal_partitions internal_tables
-    key_constraints ledger_column_history ledger_table_history linked_logins login_token masked_columns
+    identity_columns index_resumable_operations internal_partitions internal_tables
+    ledger_column_history ledger_table_history login_token masked_columns
     master_key_passwords memory_optimized_tables_internal_attributes
     message_type_xml_schema_collection_usages messages module_assembly_usages numbered_procedure_parameters
     numbered_procedures openkeys parameter_type_usages parameter_xml_schema_collection_usages parameters
-    partition_functions partition_parameters partition_range_values partition_schemes partitions periods
+    periods
     plan_guides query_context_settings query_store_plan query_store_plan_feedback
     query_store_plan_forcing_locations query_store_query query_store_query_hints query_store_query_text
     query_store_query_variant query_store_replicas query_store_runtime_stats
     query_store_runtime_stats_interval query_store_wait_stats registered_search_properties
-    registered_search_property_lists remote_data_archive_databases remote_data_archive_tables remote_logins
-    remote_service_bindings resource_governor_configuration
+    remote_data_archive_databases remote_data_archive_tables
     resource_governor_external_resource_pool_affinity resource_governor_external_resource_pools
-    resource_governor_resource_pool_affinity resource_governor_resource_pools
-    resource_governor_workload_groups routes securable_classes security_policies security_predicates
-    selective_xml_index_namespaces selective_xml_index_paths sensitivity_classifications sequences
-    server_assembly_modules server_audit_specification_details server_audit_specifications server_audits
-    server_event_notifications server_event_session_actions server_event_session_events
-    server_event_session_fields server_event_session_targets server_event_sessions server_events
-    server_file_audits server_memory_optimized_hybrid_buffer_pool_configuration     server_principal_credentials server_sql_modules
-    server_trigger_events server_triggers service_broker_endpoints service_contract_message_usages
-    service_contract_usages service_contracts service_message_types service_queue_usages service_queues
-    services soap_endpoints spatial_index_tessellations spatial_indexes spatial_reference_systems
-    sql_dependencies sql_expression_dependencies stats stats_columns synonyms system_columns
+    resource_governor_resource_pool_affinity
+    securable_classes security_policies security_predicates
+    selective_xml_index_namespaces selective_xml_index_paths sensitivity_classifications
+    server_events
+    server_memory_optimized_hybrid_buffer_pool_configuration server_sql_modules
+    soap_endpoints spatial_index_tessellations spatial_indexes spatial_reference_systems
+    sql_dependencies sql_expression_dependencies stats stats_columns
     system_components_surface_area_configuration system_internals_allocation_units
     system_internals_partition_columns system_internals_partitions system_parameters system_sql_modules
-    table_types tcp_endpoints time_zone_info trace_categories trace_columns trace_event_bindings
-    trace_events trace_subclass_values trace_xe_action_map trace_xe_event_map traces transmission_queue
-    trigger_event_types trigger_events triggers trusted_assemblies type_assembly_usages user_token
-    via_endpoints xml_indexes xml_schema_attributes xml_schema_collections xml_schema_component_placements
+    table_types time_zone_info trace_categories trace_columns trace_event_bindings
+    trace_events trace_subclass_values trace_xe_action_map trace_xe_event_map traces
+    trigger_event_types trusted_assemblies type_assembly_usages user_token
+    via_endpoints xml_indexes xml_schema_attributes xml_schema_component_placements
     xml_schema_components xml_schema_elements xml_schema_facets xml_schema_model_groups
     xml_schema_namespaces xml_schema_types xml_schema_wildcard_namespaces xml_schema_wildcards
 ";
@@ -63,16 +57,16 @@ pub(crate) const CATALOG: &str = "
 pub(crate) const DYNAMIC: &str = "
     dm_audit_actions dm_audit_class_type_map dm_broker_activated_tasks dm_broker_connections
     dm_broker_forwarded_messages dm_broker_queue_monitors dm_cdc_errors dm_cdc_log_scan_sessions
-    dm_change_feed_errors dm_change_feed_log_scan_sessions dm_clr_appdomains dm_clr_loaded_assemblies
-    dm_clr_properties dm_clr_tasks dm_column_encryption_enclave dm_column_encryption_enclave_operation_stats
+    dm_change_feed_errors dm_change_feed_log_scan_sessions dm_clr_appdomains
+    dm_clr_tasks dm_column_encryption_enclave dm_column_encryption_enclave_operation_stats
     dm_column_encryption_enclave_properties dm_column_store_object_pool dm_cryptographic_provider_algorithms
     dm_db_column_store_row_group_operational_stats dm_db_column_store_row_group_physical_stats
     dm_db_external_language_stats dm_db_external_script_execution_stats dm_db_fts_index_physical_stats
     dm_db_index_usage_stats dm_db_internal_auto_tuning_create_index_recommendations
-    dm_db_internal_automatic_tuning_version dm_db_mirroring_auto_page_repair
+    dm_db_internal_automatic_tuning_version
     dm_db_mirroring_connections dm_db_mirroring_past_actions dm_db_missing_index_details
     dm_db_missing_index_group_stats dm_db_missing_index_group_stats_query dm_db_missing_index_groups
-    dm_db_partition_stats dm_db_rda_migration_status
+    dm_db_rda_migration_status
     dm_db_rda_schema_update_status dm_db_script_level dm_db_session_space_usage dm_db_task_space_usage
     dm_db_tuning_recommendations dm_db_uncontained_entities dm_db_xtp_checkpoint_files
     dm_db_xtp_checkpoint_internals dm_db_xtp_checkpoint_stats dm_db_xtp_gc_cycle_stats
@@ -93,14 +87,14 @@ pub(crate) const DYNAMIC: &str = "
     dm_filestream_file_io_handles dm_filestream_file_io_requests dm_filestream_non_transacted_handles
     dm_fts_active_catalogs dm_fts_fdhosts dm_fts_index_population dm_fts_memory_buffers dm_fts_memory_pools
     dm_fts_outstanding_batches dm_fts_population_ranges dm_fts_semantic_similarity_population
-    dm_hadr_ag_threads dm_hadr_auto_page_repair dm_hadr_automatic_seeding
+    dm_hadr_ag_threads dm_hadr_automatic_seeding
     dm_hadr_cached_database_replica_states dm_hadr_cached_replica_states dm_hadr_cluster_networks
     dm_hadr_db_threads dm_hadr_fabric_nodes dm_hadr_instance_node_map dm_hadr_name_id_map dm_io_backup_tapes
-    dm_io_cluster_shared_drives dm_io_cluster_valid_path_names dm_io_pending_io_requests
+    dm_io_pending_io_requests
     dm_logconsumer_privatecachebuffers dm_logpool_consumers dm_logpool_hashentries
     dm_logpool_sharedcachebuffers dm_logpool_stats dm_logpoolmgr_freepools dm_logpoolmgr_respoolsize
     dm_logpoolmgr_stats dm_os_buffer_descriptors dm_os_buffer_pool_extension_configuration
-    dm_os_child_instances dm_os_cluster_nodes dm_os_cluster_properties dm_os_dispatcher_pools
+    dm_os_child_instances dm_os_dispatcher_pools
     dm_os_dispatchers dm_os_enumerate_fixed_drives dm_os_hosts dm_os_job_object dm_os_latch_stats
     dm_os_loaded_modules dm_os_memory_allocations dm_os_memory_broker_clerks dm_os_memory_brokers
     dm_os_memory_cache_clock_hands dm_os_memory_cache_counters dm_os_memory_cache_entries
@@ -112,15 +106,15 @@ pub(crate) const DYNAMIC: &str = "
     dm_os_waiting_tasks dm_os_windows_info dm_os_worker_local_storage dm_os_workers dm_pal_cpu_stats
     dm_pal_disk_stats dm_pal_net_stats dm_pal_processes dm_pal_spinlock_stats dm_pal_vm_stats
     dm_pal_wait_stats dm_qn_subscriptions dm_repl_articles dm_repl_schemas dm_repl_tranhash dm_repl_traninfo
-    dm_request_phases dm_resource_governor_configuration
+    dm_request_phases
     dm_resource_governor_external_resource_pool_affinity dm_resource_governor_external_resource_pools
     dm_resource_governor_resource_pool_affinity dm_resource_governor_resource_pool_volumes
     dm_resource_governor_resource_pools dm_resource_governor_workload_groups dm_server_accelerator_status
     dm_server_external_policy_actions
     dm_server_external_policy_principal_assigned_actions dm_server_external_policy_role_actions
     dm_server_external_policy_role_members dm_server_external_policy_roles dm_server_hardware_offload_config
-    dm_server_memory_dumps dm_server_registry dm_server_suspend_status
-    dm_tcp_listener_states dm_toad_tuning_zones dm_toad_work_item_handlers dm_toad_work_items
+    dm_server_registry dm_server_suspend_status
+    dm_toad_tuning_zones dm_toad_work_item_handlers dm_toad_work_items
     dm_tran_aborted_transactions dm_tran_active_snapshot_database_transactions dm_tran_active_transactions
     dm_tran_commit_table dm_tran_current_snapshot dm_tran_current_transaction dm_tran_database_transactions
     dm_tran_global_recovery_transactions dm_tran_global_transactions dm_tran_global_transactions_enlistments
@@ -135,11 +129,11 @@ pub(crate) const DYNAMIC: &str = "
 
 /// Views that are older than `sys`: within it, within `dbo`, and without a schema.
 pub(crate) const COMPATIBILITY: &str = "
-    syscacheobjects syscharsets syscolumns syscomments sysconfigures sysconstraints
+    syscacheobjects syscharsets syscomments sysconfigures sysconstraints
     syscurconfigs syscursorcolumns syscursorrefs syscursors syscursortables sysdepends sysdevices
     sysfilegroups sysforeignkeys sysfulltextcatalogs sysindexes sysindexkeys syslanguages
     syslockinfo sysmessages sysoledbusers sysopentapes sysperfinfo syspermissions
-    sysprocesses sysprotects sysreferences sysremotelogins systypes ";
+    sysprotects sysreferences sysremotelogins systypes ";
 
 /// Functions within `sys` that give tables.
 pub(crate) const TABLE_FUNCTIONS: &str = "
@@ -171,7 +165,7 @@ pub(crate) const TABLE_FUNCTIONS: &str = "
 /// Views within `INFORMATION_SCHEMA`.
 pub(crate) const INFORMATION: &str = "
     check_constraints column_domain_usage column_privileges constraint_column_usage constraint_table_usage
-    domain_constraints domains key_column_usage parameters referential_constraints routine_columns sequences
+    domain_constraints domains key_column_usage parameters referential_constraints routine_columns
     table_constraints table_privileges view_column_usage view_table_usage
 ";
 
@@ -179,26 +173,25 @@ pub(crate) const INFORMATION: &str = "
 pub(crate) const OF_MSDB: &str = "
     autoadmin_backup_configuration_summary autoadmin_backup_configurations autoadmin_managed_databases
     autoadmin_master_switch autoadmin_system_flags autoadmin_task_agent_metadata autoadmin_task_agents
-    backupfilegroup backupset_view dm_hadr_automatic_seeding_history external_libraries_installed
+    backupset_view dm_hadr_automatic_seeding_history external_libraries_installed
     external_libraries_installed_table msagent_parameters msagent_profiles msagentparameterlist
     msdatatype_mappings msdbms msdbms_datatype msdbms_datatype_mapping msdbms_map msdistpublishers
-    msdistributiondbs msdistributor msreplmonthresholdmetrics restorefilegroup smart_backup_files
-    sqlagent_info suspect_pages sysalerts sysalerts_performance_counters_view syscachedcredentials
+    msdistributiondbs msdistributor msreplmonthresholdmetrics smart_backup_files
+    sqlagent_info sysalerts_performance_counters_view syscachedcredentials
     syscollector_blobs_internal syscollector_collection_items syscollector_collection_items_internal
     syscollector_collection_sets syscollector_collection_sets_internal syscollector_collector_types
     syscollector_collector_types_internal syscollector_config_store syscollector_config_store_internal
     syscollector_execution_log syscollector_execution_log_full syscollector_execution_log_internal
     syscollector_execution_stats syscollector_execution_stats_internal syscollector_tsql_query_collector
     sysdac_history_internal sysdac_instances sysdac_instances_internal sysdatatypemappings
-    sysdbmaintplan_databases sysdbmaintplan_history sysdbmaintplan_jobs sysdbmaintplans sysdownloadlist
-    sysdtscategories sysdtspackagelog sysdtspackages sysdtssteplog sysdtstasklog sysjobstepslogs
-    sysmail_account sysmail_allitems sysmail_attachments sysmail_attachments_transfer sysmail_configuration
-    sysmail_event_log sysmail_faileditems sysmail_log sysmail_mailattachments sysmail_mailitems
-    sysmail_principalprofile sysmail_profile sysmail_profileaccount sysmail_query_transfer
-    sysmail_send_retries sysmail_sentitems sysmail_server sysmail_servertype sysmail_unsentitems
-    sysmaintplan_log sysmaintplan_logdetail sysmaintplan_plans sysmaintplan_subplans
+    sysdownloadlist
+    sysdtscategories sysdtspackagelog sysdtspackages sysdtssteplog sysdtstasklog
+    sysmail_attachments sysmail_attachments_transfer sysmail_configuration
+    sysmail_log
+    sysmail_query_transfer
+    sysmail_send_retries sysmail_servertype
     sysmanagement_shared_registered_servers sysmanagement_shared_registered_servers_internal
-    sysmanagement_shared_server_groups sysmanagement_shared_server_groups_internal sysnotifications
+    sysmanagement_shared_server_groups sysmanagement_shared_server_groups_internal
     sysoriginatingservers sysoriginatingservers_view syspolicy_conditions syspolicy_conditions_internal
     syspolicy_configuration syspolicy_configuration_internal syspolicy_execution_internal
     syspolicy_facet_events syspolicy_management_facets syspolicy_object_sets syspolicy_object_sets_internal
@@ -208,9 +201,9 @@ pub(crate) const OF_MSDB: &str = "
     syspolicy_policy_execution_history_details syspolicy_policy_execution_history_details_internal
     syspolicy_policy_execution_history_internal syspolicy_system_health_state
     syspolicy_system_health_state_internal syspolicy_target_set_levels syspolicy_target_set_levels_internal
-    syspolicy_target_sets syspolicy_target_sets_internal sysproxies sysproxylogin
-    sysproxyloginsubsystem_view sysproxysubsystem sysreplicationalerts sysssislog sysssispackagefolders
-    sysssispackages syssubsystems systargetservergroupmembers systargetservergroups systargetservers
+    syspolicy_target_sets syspolicy_target_sets_internal
+    sysproxyloginsubsystem_view sysreplicationalerts
+    syssubsystems
     systargetservers_view systaskids sysutility_mi_configuration sysutility_mi_configuration_internal
     sysutility_mi_cpu_stage_internal sysutility_mi_dac_execution_statistics_internal
     sysutility_mi_session_statistics_internal sysutility_mi_smo_objects_to_collect_internal

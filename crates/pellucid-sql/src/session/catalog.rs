@@ -19,7 +19,7 @@ use super::modules::{ReadFunction, ReadView};
 use super::objects::{object_id, Object};
 use super::properties::{ColumnFacts, FileFacts};
 use super::server::DatabaseProperties;
-use super::{declared_type, Frame, Shared};
+use super::{declared_type, identity_type, Frame, Shared};
 use crate::execute::{access, recovery_model, size_kb};
 use crate::instance::files::{self, DatabaseFile, FILES_TABLE};
 use crate::instance::paths::Folder;
@@ -493,6 +493,9 @@ impl Databases {
             if let Some(identity) = identity_column(&lower, &columns) {
                 columns[identity].writable = false;
                 columns[identity].identity = true;
+                if let Some(known) = identity_type(&lower, &columns[identity].name) {
+                    columns[identity].data_type = known;
+                }
             }
         }
         let row =
@@ -836,6 +839,9 @@ impl Catalog for Names<'_> {
                 (Some(view), Some(other)) => {
                     let here = databases.current()?;
                     databases.use_database(other)?;
+                    if view.is_of_sessions() {
+                        databases.enter(&here);
+                    }
                     let table = databases.server_view(view);
                     databases.enter(&here);
                     table.map(Some)
@@ -855,13 +861,14 @@ impl Catalog for Names<'_> {
         if in_msdb {
             databases.attach_msdb()?;
             let own = schema.is_empty() || schema.eq_ignore_ascii_case("dbo");
-            return match views::find("msdb", object).filter(|_| own) {
-                Some(view) => databases.server_view(view).map(Some),
+            match views::find("msdb", object).filter(|_| own) {
+                Some(view) => return databases.server_view(view).map(Some),
                 None if own && known::is_of_msdb(object) => {
-                    Err(Message::unsupported(object_text(name)))
+                    return Err(Message::unsupported(object_text(name)))
                 }
-                None => Ok(None),
-            };
+                // As in each database, the old views.
+                None => {}
+            }
         }
         let known = match database {
             Some(database) => match databases.instance.find(database)? {
@@ -889,7 +896,9 @@ impl Catalog for Names<'_> {
         let compatible = || match views::find("sys", object).filter(|view| view.is_compatibility) {
             Some(view) => {
                 let here = databases.current()?;
-                databases.enter(&known);
+                if !view.is_of_sessions() {
+                    databases.enter(&known);
+                }
                 let table = databases.server_view(view);
                 databases.enter(&here);
                 table.map(Some)

@@ -2,7 +2,7 @@
 
 use pellucid_tsql::ast::{DataType, Name, TypeSize};
 
-use crate::values::types::{Length, SqlType};
+use crate::values::types::{Family, Length, SqlType};
 
 /// The type of a column that is declared so. What SQLite alone knows gets the type that holds all of it.
 pub(crate) fn declared_type(declared: &str) -> SqlType {
@@ -38,6 +38,17 @@ pub(crate) fn declared_type(declared: &str) -> SqlType {
     let Some(name) = Name::new(lower.as_str()) else { return SqlType::Variant };
     let written = DataType { name: name.into(), size };
     SqlType::declared(&written, 1).unwrap_or_else(|_| by_affinity(&lower))
+}
+
+/// Before the type of an identity in the text of its table, where the column itself is declared INTEGER.
+pub(crate) const IDENTITY_IS: &str = "/*";
+
+/// The type of an identity, which the text of its table, in small letters, says beside INTEGER.
+pub(crate) fn identity_type(lower: &str, name: &str) -> Option<SqlType> {
+    let begin =
+        format!("{} integer {IDENTITY_IS}", crate::translate::quoted(&name.to_ascii_lowercase()));
+    let (declared, _) = lower.split_once(&begin)?.1.split_once("*/")?;
+    Some(declared_type(declared)).filter(|known| known.family() == Family::Integer)
 }
 
 /// How a column of SQLite's is declared so that [`declared_type`] gives the type.

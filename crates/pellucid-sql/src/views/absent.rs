@@ -1,6 +1,11 @@
 //! Views of what a server without availability groups and mirroring does not have: their columns, and no rows.
 
-use super::{Column, Row};
+pub(super) mod broker;
+pub(super) mod database;
+pub(super) mod msdb;
+pub(super) mod server;
+
+use super::{flag, Column, Row};
 use crate::message::Result;
 use crate::session::Databases;
 use crate::values::convert::Value;
@@ -324,3 +329,23 @@ pub(super) const TRACKED: [Column; 6] = [
     ("retention_period_units_desc", DESC),
     ("max_cleanup_version", BIGINT),
 ];
+
+/// Source: Microsoft's "sys.resource_governor_configuration".
+pub(super) const GOVERNOR: [Column; 3] =
+    [("classifier_function_id", INT), ("is_enabled", BIT), ("max_outstanding_io_per_volume", INT)];
+
+/// Source: Microsoft's "sys.dm_resource_governor_configuration".
+pub(super) const GOVERNOR_NOW: [Column; 3] = [
+    ("classifier_function_id", INT),
+    ("is_reconfiguration_pending", BIT),
+    ("max_outstanding_io_per_volume", INT),
+];
+
+/// It is off.
+pub(super) fn governor(_: &Databases) -> Result<Vec<Row>> {
+    Ok(vec![vec![Value::Integer(0), flag(false), Value::Integer(0)]])
+}
+
+pub(super) fn governor_now(databases: &Databases) -> Result<Vec<Row>> {
+    governor(databases)
+}

@@ -4,70 +4,34 @@ use std::collections::HashMap;
 
 use sha2::{Digest, Sha256};
 
+use super::lists::Same;
 use super::{Column, Row};
 use crate::message::Result;
 use crate::session::Databases;
 use crate::values::convert::{from_hex, Value};
-use crate::values::types::{Length, SqlType};
+use crate::values::types::SqlType;
 
 const N128: SqlType = SqlType::nvarchar(128);
 const LSN: SqlType = SqlType::numeric(25, 0);
-const SIZE: SqlType = SqlType::numeric(20, 0);
 const GUID: SqlType = SqlType::UniqueIdentifier;
-const THUMBPRINT: SqlType = SqlType::VarBinary(Length::Of(32));
 
 /// Source: Microsoft's "backupset".
-pub(super) const SETS: [Column; 49] = [
-    ("backup_set_id", SqlType::Int),
-    ("backup_set_uuid", GUID),
-    ("media_set_id", SqlType::Int),
-    ("position", SqlType::Int),
-    ("expiration_date", SqlType::DateTime),
-    ("name", N128),
-    ("description", SqlType::nvarchar(255)),
-    ("user_name", N128),
-    ("first_lsn", LSN),
-    ("last_lsn", LSN),
-    ("checkpoint_lsn", LSN),
-    ("database_backup_lsn", LSN),
-    ("database_creation_date", SqlType::DateTime),
-    ("backup_start_date", SqlType::DateTime),
-    ("backup_finish_date", SqlType::DateTime),
-    ("type", SqlType::Char(1)),
-    ("compatibility_level", SqlType::TinyInt),
-    ("backup_size", SIZE),
-    ("database_name", N128),
-    ("server_name", N128),
-    ("machine_name", N128),
-    ("recovery_model", SqlType::nvarchar(60)),
-    ("has_backup_checksums", SqlType::Bit),
-    ("is_damaged", SqlType::Bit),
-    ("begins_log_chain", SqlType::Bit),
-    ("is_copy_only", SqlType::Bit),
-    ("differential_base_lsn", LSN),
-    ("differential_base_guid", GUID),
-    ("compressed_backup_size", SIZE),
-    ("key_algorithm", SqlType::nvarchar(32)),
-    ("encryptor_thumbprint", THUMBPRINT),
-    ("encryptor_type", SqlType::nvarchar(32)),
-    ("last_valid_restore_time", SqlType::DateTime),
-    ("compression_algorithm", SqlType::nvarchar(32)),
-    ("is_password_protected", SqlType::Bit),
-    ("is_readonly", SqlType::Bit),
-    ("software_vendor_id", SqlType::Int),
-    ("software_major_version", SqlType::TinyInt),
-    ("software_minor_version", SqlType::TinyInt),
-    ("software_build_version", SqlType::SmallInt),
-    ("has_bulk_logged_data", SqlType::Bit),
-    ("is_snapshot", SqlType::Bit),
-    ("is_single_user", SqlType::Bit),
-    ("has_incomplete_metadata", SqlType::Bit),
-    ("is_force_offline", SqlType::Bit),
-    ("first_recovery_fork_guid", GUID),
-    ("last_recovery_fork_guid", GUID),
-    ("fork_point_lsn", LSN),
-    ("database_guid", GUID),
-];
+pub(super) const SETS: &[Column] = columns!(
+    backup_set_id INT, backup_set_uuid GUID, media_set_id INT, first_family_number BYTE, first_media_number SMALL,
+    last_family_number BYTE, last_media_number SMALL, catalog_family_number BYTE, catalog_media_number SMALL,
+    position INT, expiration_date TIME, software_vendor_id INT, name N128, description N255, user_name N128,
+    software_major_version BYTE, software_minor_version BYTE, software_build_version SMALL, time_zone SMALL,
+    mtf_minor_version BYTE, first_lsn LSN, last_lsn LSN, checkpoint_lsn LSN, database_backup_lsn LSN,
+    database_creation_date TIME, backup_start_date TIME, backup_finish_date TIME, type C1, sort_order SMALL,
+    code_page SMALL, compatibility_level BYTE, database_version INT, backup_size SIZE, database_name N128,
+    server_name N128, machine_name N128, flags INT, unicode_locale INT, unicode_compare_style INT,
+    collation_name N128, is_password_protected BIT, recovery_model DESC, has_bulk_logged_data BIT, is_snapshot BIT,
+    is_readonly BIT, is_single_user BIT, has_backup_checksums BIT, is_damaged BIT, begins_log_chain BIT,
+    has_incomplete_metadata BIT, is_force_offline BIT, is_copy_only BIT, first_recovery_fork_guid GUID,
+    last_recovery_fork_guid GUID, fork_point_lsn LSN, database_guid GUID, family_guid GUID,
+    differential_base_lsn LSN, differential_base_guid GUID, compressed_backup_size SIZE, key_algorithm N32,
+    encryptor_thumbprint BIN32, encryptor_type N32, last_valid_restore_time TIME, compression_algorithm N32
+);
 
 /// Source: Microsoft's "logmarkhistory".
 pub(super) const MARKS: [Column; 6] = [
@@ -109,25 +73,23 @@ pub(super) const FAMILIES: [Column; 9] = [
 ];
 
 /// Source: Microsoft's "backupfile".
-pub(super) const FILES: [Column; 17] = [
-    ("backup_set_id", SqlType::Int),
-    ("filegroup_name", N128),
-    ("page_size", SqlType::Int),
-    ("file_number", SqlType::numeric(10, 0)),
-    ("backed_up_page_count", SqlType::numeric(10, 0)),
-    ("file_type", SqlType::Char(1)),
-    ("file_size", SIZE),
-    ("logical_name", N128),
-    ("physical_drive", SqlType::nvarchar(260)),
-    ("physical_name", SqlType::nvarchar(260)),
-    ("state", SqlType::TinyInt),
-    ("create_lsn", LSN),
-    ("drop_lsn", LSN),
-    ("differential_base_lsn", LSN),
-    ("backup_size", SIZE),
-    ("is_readonly", SqlType::Bit),
-    ("is_present", SqlType::Bit),
-];
+pub(super) const FILES: &[Column] = columns!(
+    backup_set_id INT, first_family_number BYTE, first_media_number SMALL, filegroup_name N128, page_size INT,
+    file_number NUMBER, backed_up_page_count NUMBER, file_type C1, source_file_block_size NUMBER, file_size SIZE,
+    logical_name N128, physical_drive N260, physical_name N260, state BYTE, state_desc N64, create_lsn LSN,
+    drop_lsn LSN, file_guid GUID, read_only_lsn LSN, read_write_lsn LSN, differential_base_lsn LSN,
+    differential_base_guid GUID, backup_size SIZE, filegroup_guid GUID, is_readonly BIT, is_present BIT
+);
+
+/// Source: Microsoft's "backupfilegroup".
+pub(super) const FILEGROUPS: &[Column] = columns!(
+    backup_set_id INT, name NAME, filegroup_id INT, filegroup_guid GUID, type C2, type_desc DESC, is_default BIT,
+    is_readonly BIT, log_filegroup_guid GUID
+);
+
+/// Source: Microsoft's "restorefilegroup".
+pub(super) const RESTORE_FILEGROUPS: &[Column] =
+    columns!(restore_history_id INT, filegroup_name N128);
 
 /// Source: Microsoft's "restorehistory".
 pub(super) const RESTORES: [Column; 13] = [
@@ -165,6 +127,25 @@ const NEVER: [&str; 7] = [
     "is_force_offline",
 ];
 
+/// What every set has: the first medium of the first family, and the one collation.
+const EVER: [(&str, Same); 6] = [
+    ("first_family_number", Same::Number(1)),
+    ("first_media_number", Same::Number(1)),
+    ("last_media_number", Same::Number(1)),
+    ("catalog_family_number", Same::Number(1)),
+    ("catalog_media_number", Same::Number(1)),
+    ("collation_name", Same::Text("SQL_Latin1_General_CP1_CI_AS")),
+];
+
+fn give(rows: &mut [Row], columns: &[Column], same: &[(&str, Same)]) {
+    for (name, value) in same {
+        let Some(at) = columns.iter().position(|(other, _)| other == name) else { continue };
+        for row in rows.iter_mut().filter(|row| row[at] == Value::Null) {
+            row[at] = value.value();
+        }
+    }
+}
+
 fn deny(rows: &mut [Row], at: usize) {
     for row in rows {
         if row[at] == Value::Null {
@@ -174,13 +155,17 @@ fn deny(rows: &mut [Row], at: usize) {
 }
 
 pub(super) fn sets(databases: &Databases) -> Result<Vec<Row>> {
-    let mut rows = read(databases, "backupset", &SETS)?;
+    let mut rows = read(databases, "backupset", SETS)?;
     let place = |wanted: &str| SETS.iter().position(|(name, _)| *name == wanted);
     let known = ["server_name", "database_name", "database_creation_date"].map(place);
     if let (Some(guid), [Some(server), Some(name), Some(created)]) = (place("database_guid"), known)
     {
         for row in &mut rows {
             row[guid] = database_guid(&row[server], &row[name], &row[created]);
+            // The family begins with the database.
+            if let Some(family) = place("family_guid") {
+                row[family] = row[guid].clone();
+            }
         }
     }
     let forks = forks(databases)?;
@@ -196,7 +181,36 @@ pub(super) fn sets(databases: &Databases) -> Result<Vec<Row>> {
     super::sequence::number(&mut rows);
     let never = NEVER.iter().filter_map(|name| place(name));
     never.for_each(|at| deny(&mut rows, at));
+    give(&mut rows, SETS, &EVER);
     Ok(rows)
+}
+
+/// Of each set the one filegroup.
+pub(super) fn filegroups(databases: &Databases) -> Result<Vec<Row>> {
+    let mut rows = read(databases, "backupset", FILEGROUPS)?;
+    for row in &mut rows {
+        row[1] = Value::Null;
+    }
+    let same = [
+        ("name", Same::Text("PRIMARY")),
+        ("filegroup_id", Same::Number(1)),
+        ("type_desc", Same::Text("ROWS_FILEGROUP")),
+        ("is_default", Same::Number(1)),
+        ("is_readonly", Same::Number(0)),
+    ];
+    give(&mut rows, FILEGROUPS, &same);
+    for row in &mut rows {
+        row[4] = Value::Text("FG".to_owned());
+    }
+    Ok(rows)
+}
+
+/// Of each restore of a database the one filegroup.
+pub(super) fn restore_filegroups(databases: &Databases) -> Result<Vec<Row>> {
+    let mut rows = read(databases, "restorehistory", &RESTORES)?;
+    rows.retain(|row| row[5] == Value::Text("D".to_owned()));
+    let row = |row: &Row| vec![row[0].clone(), Value::Text("PRIMARY".to_owned())];
+    Ok(rows.iter().map(row).collect())
 }
 
 pub(super) fn marks(databases: &Databases) -> Result<Vec<Row>> {
@@ -240,7 +254,15 @@ pub(super) fn families(databases: &Databases) -> Result<Vec<Row>> {
 }
 
 pub(super) fn files(databases: &Databases) -> Result<Vec<Row>> {
-    read(databases, "backupfile", &FILES)
+    let mut rows = read(databases, "backupfile", FILES)?;
+    let same = [
+        ("first_family_number", Same::Number(1)),
+        ("first_media_number", Same::Number(1)),
+        ("state_desc", Same::Text("ONLINE")),
+        ("source_file_block_size", Same::Number(4096)),
+    ];
+    give(&mut rows, FILES, &same);
+    Ok(rows)
 }
 
 pub(super) fn restores(databases: &Databases) -> Result<Vec<Row>> {

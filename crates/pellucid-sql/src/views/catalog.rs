@@ -1,14 +1,12 @@
 //! sys.configurations, sys.backup_devices, and what is in the current database.
 
-use rusqlite::OptionalExtension;
-
+use super::lists::{arranged, Same};
 use super::{flag, text, Column, Row};
-use crate::instance::{Known, Module, ModuleKind, MASTER, SETTINGS, TEMPDB};
+use crate::instance::{Known, Module, ModuleKind, MASTER, MSDB, SETTINGS, TEMPDB};
 use crate::message::Result;
-use crate::session::{bytes_most, declared_type, object_id, split, Databases};
-use crate::translate::{quoted, ResultColumn};
+use crate::session::{object_id, split, Databases};
 use crate::values::convert::Value;
-use crate::values::types::{Length, SqlType};
+use crate::values::types::SqlType;
 
 const DESC: SqlType = SqlType::nvarchar(60);
 
@@ -38,7 +36,7 @@ pub(super) const SCHEMAS: [Column; 3] =
     [("name", SqlType::SYSNAME), ("schema_id", SqlType::Int), ("principal_id", SqlType::Int)];
 
 /// Source: Microsoft's "sys.objects".
-pub(super) const OBJECTS: [Column; 10] = [
+pub(super) const OBJECTS: [Column; 12] = [
     ("name", SqlType::SYSNAME),
     ("object_id", SqlType::Int),
     ("principal_id", SqlType::Int),
@@ -49,31 +47,54 @@ pub(super) const OBJECTS: [Column; 10] = [
     ("create_date", SqlType::DateTime),
     ("modify_date", SqlType::DateTime),
     ("is_ms_shipped", SqlType::Bit),
+    ("is_published", SqlType::Bit),
+    ("is_schema_published", SqlType::Bit),
 ];
 
-/// Source: Microsoft's "sys.tables": the first ten are those of `sys.objects`.
-pub(super) const TABLES: [Column; 20] = {
-    let mut columns = [("", SqlType::Bit); 20];
-    let mut at = 0;
-    while at < OBJECTS.len() {
-        columns[at] = OBJECTS[at];
-        at += 1;
-    }
-    columns[10] = ("is_published", SqlType::Bit);
-    columns[11] = ("uses_ansi_nulls", SqlType::Bit);
-    columns[12] = ("is_replicated", SqlType::Bit);
-    columns[13] = ("is_tracked_by_cdc", SqlType::Bit);
-    columns[14] = ("is_filetable", SqlType::Bit);
-    columns[15] = ("is_memory_optimized", SqlType::Bit);
-    columns[16] = ("durability", SqlType::TinyInt);
-    columns[17] = ("temporal_type", SqlType::TinyInt);
-    columns[18] = ("is_external", SqlType::Bit);
-    columns[19] = ("is_node", SqlType::Bit);
-    columns
-};
+/// Source: Microsoft's "sys.tables".
+pub(super) const TABLES: &[Column] = columns!(object:
+    lob_data_space_id INT, filestream_data_space_id INT, max_column_id_used INT, lock_on_bulk_load BIT,
+    uses_ansi_nulls BIT, is_replicated BIT, has_replication_filter BIT, is_merge_published BIT,
+    is_sync_tran_subscribed BIT, has_unchecked_assembly_data BIT, text_in_row_limit INT,
+    large_value_types_out_of_row BIT, is_tracked_by_cdc BIT, lock_escalation BYTE, lock_escalation_desc DESC,
+    is_filetable BIT, is_memory_optimized BIT, durability BYTE, durability_desc DESC, temporal_type BYTE,
+    temporal_type_desc DESC, history_table_id INT, is_remote_data_archive_enabled BIT, is_external BIT,
+    history_retention_period INT, history_retention_period_unit INT, history_retention_period_unit_desc DESC,
+    is_node BIT, is_edge BIT, data_retention_period INT, data_retention_period_unit INT,
+    data_retention_period_unit_desc DESC, ledger_type BYTE, ledger_type_desc DESC, ledger_view_id INT,
+    is_dropped_ledger_table BIT
+);
+
+/// As every table is here, with ANSI_NULLS ON, whatever was set.
+const OF_TABLES: [(&str, Same); 12] = [
+    ("lob_data_space_id", Same::Number(0)),
+    ("uses_ansi_nulls", Same::Number(1)),
+    ("text_in_row_limit", Same::Number(0)),
+    ("lock_escalation", Same::Number(0)),
+    ("lock_escalation_desc", Same::Text("TABLE")),
+    ("durability", Same::Number(0)),
+    ("durability_desc", Same::Text("SCHEMA_AND_DATA")),
+    ("temporal_type", Same::Number(0)),
+    ("temporal_type_desc", Same::Text("NON_TEMPORAL_TABLE")),
+    ("ledger_type", Same::Number(0)),
+    ("ledger_type_desc", Same::Text("NON_LEDGER_TABLE")),
+    ("is_remote_data_archive_enabled", Same::Number(0)),
+];
+
+/// Source: Microsoft's "sys.views".
+pub(super) const VIEWS: &[Column] = columns!(object:
+    is_replicated BIT, has_replication_filter BIT, has_opaque_metadata BIT, has_unchecked_assembly_data BIT,
+    with_check_option BIT, is_date_correlation_view BIT, is_tracked_by_cdc BIT, has_snapshot BIT,
+    ledger_view_type BYTE, ledger_view_type_desc DESC, is_dropped_ledger_view BIT
+);
+
+/// Source: Microsoft's "sys.procedures".
+pub(super) const PROCEDURES: &[Column] = columns!(object:
+    is_auto_executed BIT, is_execution_replicated BIT, is_repl_serializable_only BIT, skips_repl_constraints BIT
+);
 
 /// Source: Microsoft's "sys.sql_modules".
-pub(super) const MODULES: [Column; 7] = [
+pub(super) const MODULES: [Column; 12] = [
     ("object_id", SqlType::Int),
     ("definition", SqlType::NVARCHAR_MAX),
     ("uses_ansi_nulls", SqlType::Bit),
@@ -81,6 +102,11 @@ pub(super) const MODULES: [Column; 7] = [
     ("is_schema_bound", SqlType::Bit),
     ("uses_database_collation", SqlType::Bit),
     ("is_recompiled", SqlType::Bit),
+    ("null_on_null_input", SqlType::Bit),
+    ("execute_as_principal_id", SqlType::Int),
+    ("uses_native_compilation", SqlType::Bit),
+    ("inline_type", SqlType::Bit),
+    ("is_inlineable", SqlType::Bit),
 ];
 
 /// Source: Microsoft's "ROUTINES".
@@ -105,37 +131,12 @@ pub(super) const INFORMATION_VIEWS: [Column; 6] = [
 ];
 
 /// Source: Microsoft's "sys.sysobjects".
-pub(super) const SYSOBJECTS: [Column; 6] = [
-    ("name", SqlType::SYSNAME),
-    ("id", SqlType::Int),
-    ("xtype", SqlType::Char(2)),
-    ("parent_obj", SqlType::Int),
-    ("crdate", SqlType::DateTime),
-    ("type", SqlType::Char(2)),
-];
-
-/// Source: Microsoft's "sys.columns".
-pub(super) const COLUMNS: [Column; 8] = [
-    ("object_id", SqlType::Int),
-    ("name", SqlType::SYSNAME),
-    ("column_id", SqlType::Int),
-    ("max_length", SqlType::SmallInt),
-    ("precision", SqlType::TinyInt),
-    ("scale", SqlType::TinyInt),
-    ("is_nullable", SqlType::Bit),
-    ("is_computed", SqlType::Bit),
-];
-
-/// Source: Microsoft's "sys.indexes".
-pub(super) const INDEXES: [Column; 7] = [
-    ("object_id", SqlType::Int),
-    ("name", SqlType::SYSNAME),
-    ("index_id", SqlType::Int),
-    ("type", SqlType::TinyInt),
-    ("type_desc", DESC),
-    ("is_unique", SqlType::Bit),
-    ("is_primary_key", SqlType::Bit),
-];
+pub(super) const SYSOBJECTS: &[Column] = columns!(
+    name NAME, id INT, xtype C2, uid SMALL, info SMALL, status INT, base_schema_ver INT, replinfo INT, parent_obj INT,
+    crdate TIME, ftcatid SMALL, schema_ver INT, stats_schema_ver INT, type C2, userstat SMALL, sysstat SMALL,
+    indexdel SMALL, refdate TIME, version INT, deltrig INT, instrig INT, updtrig INT, seltrig INT, category INT,
+    cache SMALL
+);
 
 /// Source: Microsoft's "TABLES".
 pub(super) const INFORMATION_TABLES: [Column; 4] = [
@@ -143,18 +144,6 @@ pub(super) const INFORMATION_TABLES: [Column; 4] = [
     ("TABLE_SCHEMA", SqlType::SYSNAME),
     ("TABLE_NAME", SqlType::SYSNAME),
     ("TABLE_TYPE", SqlType::varchar(10)),
-];
-
-/// Source: Microsoft's "COLUMNS".
-pub(super) const INFORMATION_COLUMNS: [Column; 8] = [
-    ("TABLE_CATALOG", SqlType::SYSNAME),
-    ("TABLE_SCHEMA", SqlType::SYSNAME),
-    ("TABLE_NAME", SqlType::SYSNAME),
-    ("COLUMN_NAME", SqlType::SYSNAME),
-    ("ORDINAL_POSITION", SqlType::Int),
-    ("IS_NULLABLE", SqlType::varchar(3)),
-    ("DATA_TYPE", SqlType::SYSNAME),
-    ("CHARACTER_MAXIMUM_LENGTH", SqlType::Int),
 ];
 
 pub(super) fn configurations(databases: &Databases) -> Result<Vec<Row>> {
@@ -185,10 +174,10 @@ pub(super) fn backup_devices(databases: &Databases) -> Result<Vec<Row>> {
 }
 
 /// SQLite's names of tables and views, and which are views.
-type Names = Vec<(String, bool)>;
+pub(super) type Names = Vec<(String, bool)>;
 
 /// The current database, the schema it is attached as, and its tables and views; none for one of the server's own.
-fn found(databases: &Databases) -> Result<Option<(Known, String, Names)>> {
+pub(super) fn found(databases: &Databases) -> Result<Option<(Known, String, Names)>> {
     let known = databases.current()?;
     let schema = match known.id {
         MASTER => match databases.attach_master()? {
@@ -202,7 +191,7 @@ fn found(databases: &Databases) -> Result<Option<(Known, String, Names)>> {
     Ok(Some((known, schema, all)))
 }
 
-fn schema_id(name: &str) -> i64 {
+pub(super) fn schema_id(name: &str) -> i64 {
     match name.to_lowercase().as_str() {
         "dbo" => 1,
         "information_schema" => 3,
@@ -234,7 +223,8 @@ pub(super) fn objects(databases: &Databases) -> Result<Vec<Row>> {
 }
 
 pub(super) fn procedures(databases: &Databases) -> Result<Vec<Row>> {
-    modules_of(databases, |kind| kind == ModuleKind::Procedure)
+    let rows = modules_of(databases, |kind| kind == ModuleKind::Procedure)?;
+    Ok(arranged(PROCEDURES, &OBJECTS, &[], rows))
 }
 
 fn modules_of(databases: &Databases, wanted: fn(ModuleKind) -> bool) -> Result<Vec<Row>> {
@@ -257,6 +247,8 @@ fn modules_of(databases: &Databases, wanted: fn(ModuleKind) -> bool) -> Result<V
             text(&module.created),
             text(&module.modified),
             flag(false),
+            flag(false),
+            flag(false),
         ]
     };
     let modules = databases.instance.modules(&known)?;
@@ -271,6 +263,11 @@ pub(super) fn modules(databases: &Databases) -> Result<Vec<Row>> {
             text(&module.definition),
             flag(module.ansi_nulls),
             flag(module.quoted_identifier),
+            flag(false),
+            flag(false),
+            flag(false),
+            flag(false),
+            Value::Null,
             flag(false),
             flag(false),
             flag(false),
@@ -300,19 +297,22 @@ pub(super) fn routines(databases: &Databases) -> Result<Vec<Row>> {
 }
 
 pub(super) fn tables(databases: &Databases) -> Result<Vec<Row>> {
-    let mut rows = objects_of(databases, |is_view| !is_view)?;
-    for row in &mut rows {
-        row.resize(TABLES.len(), Value::Integer(0));
-        // ANSI_NULLS ON, whatever was set.
-        row[11] = Value::Integer(1);
-    }
-    Ok(rows)
+    Ok(arranged(TABLES, &OBJECTS, &OF_TABLES, objects_of(databases, |is_view| !is_view)?))
 }
 
 pub(super) fn views(databases: &Databases) -> Result<Vec<Row>> {
     let mut rows = objects_of(databases, |is_view| is_view)?;
     rows.extend(modules_of(databases, |kind| kind == ModuleKind::View)?);
-    Ok(rows)
+    Ok(as_views(rows))
+}
+
+/// Rows of `sys.objects` as those of `sys.views`.
+pub(super) fn as_views(rows: Vec<Row>) -> Vec<Row> {
+    let same = [
+        ("ledger_view_type", Same::Number(0)),
+        ("ledger_view_type_desc", Same::Text("NON_LEDGER_VIEW")),
+    ];
+    arranged(VIEWS, &OBJECTS, &same, rows)
 }
 
 /// Those of scripts. Of SQLite's own, what made them is not T-SQL.
@@ -335,8 +335,33 @@ pub(super) fn information_views(databases: &Databases) -> Result<Vec<Row>> {
     Ok(rows)
 }
 
+/// The tables of `msdb`.
+fn of_msdb() -> Vec<Row> {
+    let row = |name: &str| {
+        vec![
+            text(name),
+            // As OBJECT_ID numbers them.
+            Value::Integer(object_id("server", &format!("dbo.{name}"))),
+            Value::Null,
+            Value::Integer(schema_id("dbo")),
+            Value::Integer(0),
+            text("U "),
+            text("USER_TABLE"),
+            Value::Null,
+            Value::Null,
+            flag(true),
+            flag(false),
+            flag(false),
+        ]
+    };
+    super::msdb_tables().map(row).collect()
+}
+
 fn objects_of(databases: &Databases, wanted: fn(bool) -> bool) -> Result<Vec<Row>> {
-    let Some((known, _, all)) = found(databases)? else { return Ok(Vec::new()) };
+    let Some((known, _, all)) = found(databases)? else {
+        let is_msdb = wanted(false) && databases.current_id() == MSDB;
+        return Ok(if is_msdb { of_msdb() } else { Vec::new() });
+    };
     let row = |(sqlite, is_view): &(String, bool)| {
         let (schema, name) = split(sqlite);
         vec![
@@ -350,158 +375,32 @@ fn objects_of(databases: &Databases, wanted: fn(bool) -> bool) -> Result<Vec<Row
             Value::Null,
             Value::Null,
             flag(false),
+            flag(false),
+            flag(false),
         ]
     };
     Ok(all.iter().filter(|(_, is_view)| wanted(*is_view)).map(row).collect())
 }
 
 pub(super) fn sysobjects(databases: &Databases) -> Result<Vec<Row>> {
-    let known = databases.current()?;
-    let row = |name: &str, kind: &str| {
-        vec![
-            text(split(name).1),
-            Value::Integer(object_id(&known.name, name)),
-            text(kind),
-            Value::Integer(0),
-            Value::Null,
-            text(kind),
-        ]
+    let known = ["name", "id", "uid", "xtype", "parent_obj", "type", "crdate", "refdate"];
+    let known = known.map(|name| (name, SqlType::Int));
+    let of = |row: Row| -> Row {
+        let at = [0, 1, 3, 5, 4, 5, 7, 7];
+        at.iter().map(|at| row.get(*at).cloned().unwrap_or(Value::Null)).collect()
     };
-    let tables = found(databases)?.map(|(_, _, all)| all).unwrap_or_default();
-    let tables = tables.iter().map(|(name, is_view)| row(name, if *is_view { "V " } else { "U " }));
-    let mut rows: Vec<Row> = tables.collect();
-    let modules = databases.instance.modules(&known)?;
-    let kind = |module: &Module| format!("{:2}", module.kind.letter());
-    rows.extend(modules.iter().map(|module| row(&module.name, &kind(module))));
-    Ok(rows)
-}
-
-/// A column of a table or view.
-struct Found {
-    name: String,
-    number: i64,
-    data_type: SqlType,
-    is_nullable: bool,
-    is_computed: bool,
-}
-
-fn columns_of(databases: &Databases, schema: &str, table: &str) -> Result<Vec<Found>> {
-    let sql = "SELECT name, cid + 1, type, \"notnull\" = 0 AND pk = 0, hidden > 1 FROM pragma_table_xinfo(?1, ?2) \
-               ORDER BY cid";
-    let mut statement = databases.connection.prepare_cached(sql)?;
-    let rows = statement.query_map([table, schema], |row| {
-        Ok(Found {
-            name: row.get(0)?,
-            number: row.get(1)?,
-            data_type: declared_type(&row.get::<_, Option<String>>(2)?.unwrap_or_default()),
-            is_nullable: row.get(3)?,
-            is_computed: row.get(4)?,
-        })
-    })?;
-    Ok(rows.collect::<rusqlite::Result<_>>()?)
-}
-
-/// The current database's tables and views, those of scripts too, with their columns.
-fn all_columns(databases: &Databases) -> Result<Vec<(String, Vec<Found>)>> {
-    let mut listed = Vec::new();
-    if let Some((_, schema, all)) = found(databases)? {
-        for (sqlite, _) in all {
-            let columns = columns_of(databases, &schema, &sqlite)?;
-            listed.push((sqlite, columns));
-        }
-    }
-    let of_view = |(number, column): (i64, ResultColumn)| Found {
-        name: column.name,
-        number,
-        data_type: column.data_type,
-        is_nullable: true,
-        is_computed: false,
-    };
-    for (name, columns) in databases.columns_of_views(&databases.current()?)? {
-        listed.push((name, (1..).zip(columns).map(of_view).collect()));
-    }
-    Ok(listed)
-}
-
-pub(super) fn columns(databases: &Databases) -> Result<Vec<Row>> {
-    let known = databases.current()?;
-    let mut rows = Vec::new();
-    for (sqlite, columns) in all_columns(databases)? {
-        for column in columns {
-            let data_type = column.data_type;
-            let (precision, scale) = data_type.as_numeric().unwrap_or((0, 0));
-            rows.push(vec![
-                Value::Integer(object_id(&known.name, &sqlite)),
-                text(column.name),
-                Value::Integer(column.number),
-                Value::Integer(bytes_most(data_type)),
-                Value::Integer(precision.into()),
-                Value::Integer(scale.into()),
-                flag(column.is_nullable),
-                flag(column.is_computed),
-            ]);
-        }
-    }
-    Ok(rows)
-}
-
-pub(super) fn indexes(databases: &Databases) -> Result<Vec<Row>> {
-    let Some((known, schema, all)) = found(databases)? else { return Ok(Vec::new()) };
-    let mut rows = Vec::new();
-    for (sqlite, is_view) in &all {
-        if *is_view {
-            continue;
-        }
-        let id = object_id(&known.name, sqlite);
-        let sql =
-            "SELECT name, \"unique\", origin FROM pragma_index_list(?1, ?2) ORDER BY seq DESC";
-        let mut statement = databases.connection.prepare_cached(sql)?;
-        let mut found = statement.query([sqlite, &schema])?;
-        // The table's own b-tree comes first: a clustered key, or a heap.
-        let own: Option<String> = databases
-            .connection
-            .query_row(
-                &format!(
-                    "SELECT sql FROM {}.sqlite_schema WHERE type = 'table' AND name = ?1",
-                    quoted(&schema)
-                ),
-                [sqlite],
-                |row| row.get(0),
-            )
-            .optional()?;
-        let is_rowid_key =
-            own.is_some_and(|sql| sql.to_lowercase().contains("integer primary key"));
-        let (kind, described) = if is_rowid_key { (1, "CLUSTERED") } else { (0, "HEAP") };
-        rows.push(vec![
-            Value::Integer(id),
-            Value::Null,
-            Value::Integer(kind),
-            Value::Integer(kind),
-            text(described),
-            flag(is_rowid_key),
-            flag(is_rowid_key),
-        ]);
-        let mut number = 1;
-        while let Some(row) = found.next()? {
-            number += 1;
-            let origin: String = row.get(2)?;
-            rows.push(vec![
-                Value::Integer(id),
-                row.get(0)?,
-                Value::Integer(number),
-                Value::Integer(2),
-                text("NONCLUSTERED"),
-                row.get(1)?,
-                flag(origin == "pk"),
-            ]);
-        }
-    }
-    Ok(rows)
+    let numbers = SYSOBJECTS.iter().filter(|(name, _)| *name != "crdate" && *name != "refdate");
+    let same: Vec<_> = numbers.map(|(name, _)| (*name, Same::Number(0))).collect();
+    let rows = objects(databases)?.into_iter().map(of).collect();
+    Ok(arranged(SYSOBJECTS, &known, &same, rows))
 }
 
 pub(super) fn information_tables(databases: &Databases) -> Result<Vec<Row>> {
     let known = databases.current()?;
     let mut all = found(databases)?.map(|(_, _, all)| all).unwrap_or_default();
+    if known.id == MSDB {
+        all.extend(super::msdb_tables().map(|name| (name.to_owned(), false)));
+    }
     let modules = databases.instance.modules(&known)?.into_iter();
     let views = modules.filter(|module| module.kind == ModuleKind::View);
     all.extend(views.map(|module| (module.name, true)));
@@ -515,31 +414,4 @@ pub(super) fn information_tables(databases: &Databases) -> Result<Vec<Row>> {
         ]
     };
     Ok(all.iter().map(row).collect())
-}
-
-pub(super) fn information_columns(databases: &Databases) -> Result<Vec<Row>> {
-    let known = databases.current()?;
-    let mut rows = Vec::new();
-    for (sqlite, columns) in all_columns(databases)? {
-        let (schema, name) = split(&sqlite);
-        for column in columns {
-            let data_type = column.data_type;
-            let length = match data_type.length() {
-                Some(Length::Of(length)) => Value::Integer(length.into()),
-                Some(Length::Max) => Value::Integer(-1),
-                None => Value::Null,
-            };
-            rows.push(vec![
-                text(&known.name),
-                text(schema),
-                text(name),
-                text(column.name),
-                Value::Integer(column.number),
-                text(if column.is_nullable { "YES" } else { "NO" }),
-                text(data_type.name()),
-                length,
-            ]);
-        }
-    }
-    Ok(rows)
 }

@@ -1,5 +1,6 @@
 //! sys.databases, sysdatabases, sys.master_files, sys.database_files
 
+use super::lists::{arranged, Same};
 use super::sequence::Bases;
 use super::{flag, text, Column, Row};
 use pellucid::header::Standing;
@@ -13,7 +14,7 @@ use crate::values::types::{Length, SqlType};
 
 const DESC: SqlType = SqlType::nvarchar(60);
 
-/// Source: Microsoft's "sys.databases"; then come the columns of [`SWITCHES`].
+/// What is known of a database; then come the columns of [`SWITCHES`].
 const DATABASES_FIRST: [Column; 41] = [
     ("name", SqlType::SYSNAME),
     ("database_id", SqlType::Int),
@@ -95,32 +96,69 @@ const SWITCHES: [(&str, Option<&str>); 33] = [
     ("is_temporal_history_retention_enabled", None),
 ];
 
-pub(super) const DATABASES: [Column; DATABASES_FIRST.len() + SWITCHES.len()] = {
-    let mut columns = [("", SqlType::Bit); DATABASES_FIRST.len() + SWITCHES.len()];
-    let mut at = 0;
-    while at < DATABASES_FIRST.len() {
-        columns[at] = DATABASES_FIRST[at];
-        at += 1;
-    }
-    while at < columns.len() {
-        columns[at].0 = SWITCHES[at - DATABASES_FIRST.len()].0;
-        at += 1;
-    }
-    columns
-};
+/// Source: Microsoft's "sys.databases".
+pub(super) const DATABASES: &[Column] = columns!(
+    name NAME, database_id INT, source_database_id INT, owner_sid SID, create_date TIME, compatibility_level BYTE,
+    collation_name NAME, user_access BYTE, user_access_desc DESC, is_read_only BIT, is_auto_close_on BIT,
+    is_auto_shrink_on BIT, state BYTE, state_desc DESC, is_in_standby BIT, is_cleanly_shutdown BIT,
+    is_supplemental_logging_enabled BIT, snapshot_isolation_state BYTE, snapshot_isolation_state_desc DESC,
+    is_read_committed_snapshot_on BIT, recovery_model BYTE, recovery_model_desc DESC, page_verify_option BYTE,
+    page_verify_option_desc DESC, is_auto_create_stats_on BIT, is_auto_create_stats_incremental_on BIT,
+    is_auto_update_stats_on BIT, is_auto_update_stats_async_on BIT, is_ansi_null_default_on BIT,
+    is_ansi_nulls_on BIT, is_ansi_padding_on BIT, is_ansi_warnings_on BIT, is_arithabort_on BIT,
+    is_concat_null_yields_null_on BIT, is_numeric_roundabort_on BIT, is_quoted_identifier_on BIT,
+    is_recursive_triggers_on BIT, is_cursor_close_on_commit_on BIT, is_local_cursor_default BIT,
+    is_fulltext_enabled BIT, is_trustworthy_on BIT, is_db_chaining_on BIT, is_parameterization_forced BIT,
+    is_master_key_encrypted_by_server BIT, is_query_store_on BIT, is_published BIT, is_subscribed BIT,
+    is_merge_published BIT, is_distributor BIT, is_sync_with_backup BIT, service_broker_guid GUID,
+    is_broker_enabled BIT, log_reuse_wait BYTE, log_reuse_wait_desc DESC, is_date_correlation_on BIT,
+    is_cdc_enabled BIT, is_encrypted BIT, is_honor_broker_priority_on BIT, replica_id GUID, group_database_id GUID,
+    resource_pool_id INT, default_language_lcid SMALL, default_language_name N128,
+    default_fulltext_language_lcid INT, default_fulltext_language_name N128, is_nested_triggers_on BIT,
+    is_transform_noise_words_on BIT, two_digit_year_cutoff SMALL, containment BYTE, containment_desc DESC,
+    target_recovery_time_in_seconds INT, delayed_durability INT, delayed_durability_desc DESC,
+    is_memory_optimized_elevate_to_snapshot_on BIT, is_federation_member BIT, is_remote_data_archive_enabled BIT,
+    is_mixed_page_allocation_on BIT, is_temporal_history_retention_enabled BIT, catalog_collation_type INT,
+    catalog_collation_type_desc DESC, physical_database_name N128, is_result_set_caching_on BIT,
+    is_accelerated_database_recovery_on BIT, is_tempdb_spill_to_remote_store BIT, is_stale_page_detection_on BIT,
+    is_memory_optimized_enabled BIT, is_data_retention_enabled BIT, is_ledger_on BIT, is_change_feed_enabled BIT
+);
 
-/// Source: Microsoft's "sys.sysdatabases".
-pub(super) const SYSDATABASES: [Column; 7] = [
-    ("name", SqlType::SYSNAME),
-    ("dbid", SqlType::SmallInt),
-    ("crdate", SqlType::DateTime),
-    ("status", SqlType::Int),
-    ("cmptlevel", SqlType::TinyInt),
-    ("filename", SqlType::nvarchar(260)),
-    ("version", SqlType::SmallInt),
+/// NULL is what contained databases alone have.
+const OF_DATABASES: [(&str, Same); 4] = [
+    ("is_nested_triggers_on", Same::Unknown),
+    ("is_transform_noise_words_on", Same::Unknown),
+    ("catalog_collation_type", Same::Number(0)),
+    ("catalog_collation_type_desc", Same::Text("DATABASE_DEFAULT")),
 ];
 
-/// Source: Microsoft's "sys.master_files" and "sys.database_files".
+/// Source: Microsoft's "sys.sysdatabases".
+pub(super) const SYSDATABASES: &[Column] = columns!(
+    name NAME, dbid SMALL, sid SID, mode SMALL, status INT, status2 INT, crdate TIME, reserved TIME, category INT,
+    cmptlevel BYTE, filename N260, version SMALL
+);
+
+/// Source: Microsoft's "sys.master_files".
+pub(super) const MASTER_FILES: &[Column] = columns!(
+    database_id INT, file_id INT, file_guid GUID, type BYTE, type_desc DESC, data_space_id INT, name NAME,
+    physical_name N260, state BYTE, state_desc DESC, size INT, max_size INT, growth INT, is_media_read_only BIT,
+    is_read_only BIT, is_sparse BIT, is_percent_growth BIT, is_name_reserved BIT, create_lsn LSN, drop_lsn LSN,
+    read_only_lsn LSN, read_write_lsn LSN, differential_base_lsn LSN, differential_base_guid GUID,
+    differential_base_time TIME, redo_start_lsn LSN, redo_start_fork_guid GUID, redo_target_lsn LSN,
+    redo_target_fork_guid GUID, backup_lsn LSN, credential_id INT
+);
+
+/// Source: Microsoft's "sys.database_files".
+pub(super) const DATABASE_FILES: &[Column] = columns!(
+    file_id INT, file_guid GUID, type BYTE, type_desc DESC, data_space_id INT, name NAME, physical_name N260,
+    state BYTE, state_desc DESC, size INT, max_size INT, growth INT, is_media_read_only BIT, is_read_only BIT,
+    is_sparse BIT, is_percent_growth BIT, is_name_reserved BIT, is_persistent_log_buffer BIT, create_lsn LSN,
+    drop_lsn LSN, read_only_lsn LSN, read_write_lsn LSN, differential_base_lsn LSN, differential_base_guid GUID,
+    differential_base_time TIME, redo_start_lsn LSN, redo_start_fork_guid GUID, redo_target_lsn LSN,
+    redo_target_fork_guid GUID, backup_lsn LSN
+);
+
+/// What is known of a file.
 pub(super) const FILES: [Column; 18] = [
     ("database_id", SqlType::Int),
     ("file_id", SqlType::Int),
@@ -213,7 +251,9 @@ pub(super) fn databases(databases: &Databases) -> Result<Vec<Row>> {
         }
         rows.push(row);
     }
-    Ok(rows)
+    let switches = SWITCHES.iter().map(|(name, _)| (*name, SqlType::Bit));
+    let known: Vec<Column> = DATABASES_FIRST.into_iter().chain(switches).collect();
+    Ok(arranged(DATABASES, &known, &OF_DATABASES, rows))
 }
 
 pub(super) fn sysdatabases(databases: &Databases) -> Result<Vec<Row>> {
@@ -222,16 +262,27 @@ pub(super) fn sysdatabases(databases: &Databases) -> Result<Vec<Row>> {
             text(&known.name),
             Value::Integer(known.id),
             text(&known.created),
-            Value::Null,
             Value::Integer(known.compatibility_level),
             shown(&known.path),
-            Value::Null,
         ]
     };
-    Ok(databases.instance.databases()?.into_iter().map(row).collect())
+    let known = ["name", "dbid", "crdate", "cmptlevel", "filename"];
+    let known = known.map(|name| (name, SqlType::Int));
+    let same = ["mode", "status2", "category"].map(|name| (name, Same::Number(0)));
+    let rows = databases.instance.databases()?.into_iter().map(row).collect();
+    Ok(arranged(SYSDATABASES, &known, &same, rows))
 }
 
 pub(super) fn master_files(databases: &Databases) -> Result<Vec<Row>> {
+    Ok(arranged(MASTER_FILES, &FILES, &[], all_files(databases)?))
+}
+
+pub(super) fn database_files(databases: &Databases) -> Result<Vec<Row>> {
+    Ok(arranged(DATABASE_FILES, &FILES, &[], own_files(databases)?))
+}
+
+/// Those of every database, with the columns [`FILES`].
+pub(super) fn all_files(databases: &Databases) -> Result<Vec<Row>> {
     let bases = Bases::of(databases)?;
     let mut rows = Vec::new();
     for known in databases.instance.databases()? {
@@ -245,7 +296,8 @@ pub(super) fn master_files(databases: &Databases) -> Result<Vec<Row>> {
     Ok(rows)
 }
 
-pub(super) fn database_files(databases: &Databases) -> Result<Vec<Row>> {
+/// Those of the current database.
+pub(super) fn own_files(databases: &Databases) -> Result<Vec<Row>> {
     let known = databases.current()?;
     let bases = Bases::of(databases)?;
     Ok(databases.files(&known)?.iter().map(|file| file_row(&known, file, &bases)).collect())

@@ -59,7 +59,7 @@ pub(super) const JOB_HISTORY: [Column; 16] = [
 ];
 
 /// Source: Microsoft's "dbo.sysjobsteps".
-pub(super) const JOB_STEPS: [Column; 24] = [
+pub(super) const JOB_STEPS: [Column; 26] = [
     ("job_id", GUID),
     ("step_id", INT),
     ("step_name", NAME),
@@ -84,6 +84,8 @@ pub(super) const JOB_STEPS: [Column; 24] = [
     ("last_run_retries", INT),
     ("last_run_date", INT),
     ("last_run_time", INT),
+    ("proxy_id", INT),
+    ("step_uid", GUID),
 ];
 
 /// Source: Microsoft's "dbo.sysjobactivity".
@@ -212,7 +214,8 @@ pub(super) fn jobs_view(databases: &Databases) -> Result<Vec<Row>> {
 }
 
 pub(super) fn steps(databases: &Databases) -> Result<Vec<Row>> {
-    read(databases, &JOB_STEPS, &[], "pellucid_job_step ORDER BY job_id, step_id")
+    let own = [("proxy_id", "NULL"), ("step_uid", "NULL")];
+    read(databases, &JOB_STEPS, &own, "pellucid_job_step ORDER BY job_id, step_id")
 }
 
 pub(super) fn servers(databases: &Databases) -> Result<Vec<Row>> {

@@ -1,5 +1,6 @@
 //! sys.servers, sys.dm_server_services and the old views of servers and files: this machine is the one server.
 
+use super::lists::{arranged, Same};
 use super::{flag, text, Column, Row};
 use crate::message::Result;
 use crate::session::Databases;
@@ -10,7 +11,17 @@ const NAME: SqlType = SqlType::SYSNAME;
 const INT: SqlType = SqlType::Int;
 
 /// Source: Microsoft's "sys.servers".
-pub(super) const SERVERS: [Column; 10] = [
+pub(super) const SERVERS: &[Column] = columns!(
+    server_id INT, name NAME, product NAME, provider NAME, data_source N4000, location N4000, provider_string N4000,
+    catalog NAME, connect_timeout INT, query_timeout INT, is_linked BIT, is_remote_login_enabled BIT,
+    is_rpc_out_enabled BIT, is_data_access_enabled BIT, is_collation_compatible BIT, uses_remote_collation BIT,
+    collation_name NAME, lazy_schema_validation BIT, is_system BIT, is_publisher BIT, is_subscriber BIT,
+    is_distributor BIT, is_nonsql_subscriber BIT, is_remote_proc_transaction_promotion_enabled BIT,
+    modify_date TIME, is_rda_server BIT
+);
+
+/// What is known of the server.
+const SERVERS_KNOWN: [Column; 10] = [
     ("server_id", INT),
     ("name", NAME),
     ("product", NAME),
@@ -24,28 +35,20 @@ pub(super) const SERVERS: [Column; 10] = [
 ];
 
 /// Source: Microsoft's "sys.sysservers".
-pub(super) const SYSSERVERS: [Column; 5] = [
-    ("srvid", SqlType::SmallInt),
-    ("srvname", NAME),
-    ("srvproduct", NAME),
-    ("providername", NAME),
-    ("datasource", SqlType::nvarchar(4000)),
-];
+pub(super) const SYSSERVERS: &[Column] = columns!(
+    srvid SMALL, srvstatus SMALL, srvname NAME, srvproduct N128, providername N128, datasource N4000,
+    location N4000, providerstring N4000, schemadate TIME, topologyx INT, topologyy INT, catalog NAME,
+    srvcollation NAME, connecttimeout INT, querytimeout INT, srvnetname N30, isremote BIT, rpc BIT, pub BIT,
+    sub BIT, dist BIT, dpub BIT, rpcout BIT, dataaccess BIT, collationcompatible BIT, system BIT,
+    useremotecollation BIT, lazyschemavalidation BIT, collation NAME, nonsqlsub BIT
+);
 
 /// Source: Microsoft's "sys.dm_server_services".
-pub(super) const SERVICES: [Column; 11] = [
-    ("servicename", SqlType::nvarchar(256)),
-    ("startup_type", INT),
-    ("startup_type_desc", SqlType::nvarchar(256)),
-    ("status", INT),
-    ("status_desc", SqlType::nvarchar(256)),
-    ("process_id", INT),
-    ("last_startup_time", SqlType::DateTime),
-    ("service_account", SqlType::nvarchar(256)),
-    ("filename", SqlType::nvarchar(256)),
-    ("is_clustered", SqlType::NVarChar(crate::values::types::Length::Of(1))),
-    ("instant_file_initialization_enabled", SqlType::NVarChar(crate::values::types::Length::Of(1))),
-];
+pub(super) const SERVICES: &[Column] = columns!(
+    servicename N256, startup_type INT, startup_type_desc N256, status INT, status_desc N256, process_id INT,
+    last_startup_time TIME, service_account N256, filename N256, is_clustered N1, cluster_nodename N256,
+    instant_file_initialization_enabled N1
+);
 
 /// Source: Microsoft's "sys.sysaltfiles" and "sys.sysfiles", without `dbid` there.
 pub(super) const SYSALTFILES: [Column; 10] = [
@@ -72,7 +75,7 @@ pub(super) const LOG_SPACE: [Column; 5] = [
 
 pub(super) fn servers(databases: &Databases) -> Result<Vec<Row>> {
     let name = databases.shared.server_name();
-    Ok(vec![vec![
+    let rows = vec![vec![
         Value::Integer(0),
         text(name),
         text("SQL Server"),
@@ -83,12 +86,36 @@ pub(super) fn servers(databases: &Databases) -> Result<Vec<Row>> {
         flag(false),
         flag(false),
         Value::Text(databases.shared.begun().to_iso(SqlType::DateTime)),
-    ]])
+    ]];
+    let same = [
+        ("connect_timeout", Same::Number(0)),
+        ("query_timeout", Same::Number(0)),
+        ("uses_remote_collation", Same::Number(1)),
+    ];
+    Ok(arranged(SERVERS, &SERVERS_KNOWN, &same, rows))
 }
 
 pub(super) fn sysservers(databases: &Databases) -> Result<Vec<Row>> {
     let name = databases.shared.server_name();
-    Ok(vec![vec![Value::Integer(0), text(name), text("SQL Server"), text("SQLOLEDB"), text(name)]])
+    let rows = vec![vec![
+        Value::Integer(0),
+        text(name),
+        text("SQL Server"),
+        text("SQLOLEDB"),
+        text(name),
+        text(name),
+    ]];
+    let known = ["srvid", "srvname", "srvproduct", "providername", "datasource", "srvnetname"];
+    let known = known.map(|name| (name, INT));
+    let same = [
+        ("srvstatus", Same::Number(0)),
+        ("topologyx", Same::Number(0)),
+        ("topologyy", Same::Number(0)),
+        ("connecttimeout", Same::Number(0)),
+        ("querytimeout", Same::Number(0)),
+        ("useremotecollation", Same::Number(1)),
+    ];
+    Ok(arranged(SYSSERVERS, &known, &same, rows))
 }
 
 /// The service is this process, which somebody has begun.
@@ -105,16 +132,17 @@ pub(super) fn services(databases: &Databases) -> Result<Vec<Row>> {
         text(shared.user()),
         Value::Null,
         text("N"),
+        Value::Null,
         text("N"),
     ]])
 }
 
 pub(super) fn sysaltfiles(databases: &Databases) -> Result<Vec<Row>> {
-    Ok(super::database::master_files(databases)?.into_iter().map(old_row).collect())
+    Ok(super::database::all_files(databases)?.into_iter().map(old_row).collect())
 }
 
 pub(super) fn sysfiles(databases: &Databases) -> Result<Vec<Row>> {
-    Ok(super::database::database_files(databases)?.into_iter().map(old_row).collect())
+    Ok(super::database::own_files(databases)?.into_iter().map(old_row).collect())
 }
 
 /// A row of `sys.master_files` in the order of the old view.

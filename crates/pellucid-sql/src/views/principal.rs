@@ -2,11 +2,12 @@
 //!
 //! Other logins and users there are not; the fixed roles have their names.
 
+use super::lists::{arranged, Same};
 use super::{flag, text, Column, Row};
 use crate::message::Result;
 use crate::session::Databases;
 use crate::values::convert::Value;
-use crate::values::types::{Length, SqlType};
+use crate::values::types::{Family, Length, SqlType};
 
 const NAME: SqlType = SqlType::SYSNAME;
 const DESC: SqlType = SqlType::nvarchar(60);
@@ -33,7 +34,7 @@ pub(super) const SERVER: [Column; 13] = [
 ];
 
 /// Source: Microsoft's "sys.database_principals".
-pub(super) const DATABASE: [Column; 13] = [
+pub(super) const DATABASE: [Column; 15] = [
     ("name", NAME),
     ("principal_id", INT),
     ("type", SqlType::Char(1)),
@@ -47,6 +48,8 @@ pub(super) const DATABASE: [Column; 13] = [
     ("authentication_type", INT),
     ("authentication_type_desc", DESC),
     ("default_language_name", NAME),
+    ("default_language_lcid", INT),
+    ("allow_encrypted_value_modifications", BIT),
 ];
 
 /// Source: Microsoft's "sys.server_role_members"; those of databases have no member either.
@@ -71,46 +74,26 @@ pub(super) const PERMISSIONS: [Column; 10] = [
 ];
 
 /// Source: Microsoft's "sys.sql_logins": nobody has a password here.
-pub(super) const SQL_LOGINS: [Column; 9] = [
-    ("name", NAME),
-    ("principal_id", INT),
-    ("sid", SID),
-    ("type", SqlType::Char(1)),
-    ("type_desc", DESC),
-    ("is_disabled", BIT),
-    ("is_policy_checked", BIT),
-    ("is_expiration_checked", BIT),
-    ("password_hash", SqlType::VarBinary(Length::Of(256))),
-];
+pub(super) const SQL_LOGINS: &[Column] = columns!(
+    name NAME, principal_id INT, sid SID, type C1, type_desc DESC, is_disabled BIT, create_date TIME,
+    modify_date TIME, default_database_name NAME, default_language_name NAME, credential_id INT,
+    is_policy_checked BIT, is_expiration_checked BIT, password_hash BIN256
+);
 
 /// Source: Microsoft's "sys.syslogins".
-pub(super) const SYSLOGINS: [Column; 12] = [
-    ("sid", SID),
-    ("name", NAME),
-    ("loginname", NAME),
-    ("dbname", NAME),
-    ("createdate", TIME),
-    ("denylogin", INT),
-    ("hasaccess", INT),
-    ("isntname", INT),
-    ("isntgroup", INT),
-    ("isntuser", INT),
-    ("sysadmin", INT),
-    ("language", NAME),
-];
+pub(super) const SYSLOGINS: &[Column] = columns!(
+    sid SID, status SMALL, createdate TIME, updatedate TIME, accdate TIME, totcpu INT, totio INT, spacelimit INT,
+    timelimit INT, resultlimit INT, name NAME, dbname NAME, password NAME, language NAME, denylogin INT,
+    hasaccess INT, isntname INT, isntgroup INT, isntuser INT, sysadmin INT, securityadmin INT, serveradmin INT,
+    setupadmin INT, processadmin INT, diskadmin INT, dbcreator INT, bulkadmin INT, loginname NAME
+);
 
 /// Source: Microsoft's "sys.sysusers".
-pub(super) const SYSUSERS: [Column; 9] = [
-    ("uid", SqlType::SmallInt),
-    ("status", SqlType::SmallInt),
-    ("name", NAME),
-    ("sid", SID),
-    ("createdate", TIME),
-    ("hasdbaccess", INT),
-    ("islogin", INT),
-    ("issqluser", INT),
-    ("issqlrole", INT),
-];
+pub(super) const SYSUSERS: &[Column] = columns!(
+    uid SMALL, status SMALL, name NAME, sid SID, roles BIN2048, createdate TIME, updatedate TIME, altuid SMALL,
+    password BIN256, gid SMALL, environ N255, hasdbaccess INT, islogin INT, isntname INT, isntgroup INT,
+    isntuser INT, issqluser INT, isaliased INT, issqlrole INT, isapprole INT
+);
 
 /// Source: Microsoft's "sys.sysmembers".
 pub(super) const SYSMEMBERS: [Column; 2] =
@@ -198,6 +181,8 @@ pub(super) fn database(databases: &Databases) -> Result<Vec<Row>> {
             Value::Integer(i64::from(name == "dbo")),
             text(if name == "dbo" { "INSTANCE" } else { "NONE" }),
             Value::Null,
+            Value::Null,
+            flag(false),
         ]
     };
     let users = [("dbo", 1, sid(1)), ("guest", 2, Value::Blob(vec![0]))];
@@ -225,6 +210,7 @@ pub(super) fn sysmembers(_: &Databases) -> Result<Vec<Row>> {
 }
 
 pub(super) fn sql_logins(databases: &Databases) -> Result<Vec<Row>> {
+    let time = begun(databases);
     let row = |(name, id): &(String, i64)| {
         vec![
             text(name),
@@ -232,34 +218,45 @@ pub(super) fn sql_logins(databases: &Databases) -> Result<Vec<Row>> {
             sid(*id),
             text("S"),
             text("SQL_LOGIN"),
-            flag(false),
-            flag(false),
-            flag(false),
-            Value::Null,
+            time.clone(),
+            time.clone(),
+            text("master"),
+            text("us_english"),
         ]
     };
-    Ok(logins(databases).iter().map(row).collect())
+    let known = [
+        "name",
+        "principal_id",
+        "sid",
+        "type",
+        "type_desc",
+        "create_date",
+        "modify_date",
+        "default_database_name",
+        "default_language_name",
+    ];
+    let known = known.map(|name| (name, INT));
+    Ok(arranged(SQL_LOGINS, &known, &[], logins(databases).iter().map(row).collect()))
 }
 
 pub(super) fn syslogins(databases: &Databases) -> Result<Vec<Row>> {
     let time = begun(databases);
     let row = |(name, id): &(String, i64)| {
-        vec![
-            sid(*id),
-            text(name),
-            text(name),
-            text("master"),
-            time.clone(),
-            Value::Integer(0),
-            Value::Integer(1),
-            Value::Integer(0),
-            Value::Integer(0),
-            Value::Integer(0),
-            Value::Integer(1),
-            text("us_english"),
-        ]
+        let (name, time) = (text(name), time.clone());
+        vec![sid(*id), name.clone(), name, time.clone(), time.clone(), time]
     };
-    Ok(logins(databases).iter().map(row).collect())
+    let known = ["sid", "name", "loginname", "createdate", "updatedate", "accdate"];
+    let known = known.map(|name| (name, INT));
+    // What is a number is 0: nobody logs in through Windows, and sysadmin is enough.
+    let numbers = SYSLOGINS.iter().filter(|(_, data_type)| data_type.family() == Family::Integer);
+    let mut same = vec![
+        ("dbname", Same::Text("master")),
+        ("language", Same::Text("us_english")),
+        ("hasaccess", Same::Number(1)),
+        ("sysadmin", Same::Number(1)),
+    ];
+    same.extend(numbers.map(|(name, _)| (*name, Same::Number(0))));
+    Ok(arranged(SYSLOGINS, &known, &same, logins(databases).iter().map(row).collect()))
 }
 
 pub(super) fn sysusers(databases: &Databases) -> Result<Vec<Row>> {
@@ -271,11 +268,27 @@ pub(super) fn sysusers(databases: &Databases) -> Result<Vec<Row>> {
             principal[0].clone(),
             principal[8].clone(),
             principal[5].clone(),
+            principal[6].clone(),
             flag(principal[0] == text("dbo")),
             flag(!is_role),
             flag(!is_role),
             flag(is_role),
         ]
     });
-    Ok(rows.collect())
+    let known = [
+        "uid",
+        "status",
+        "name",
+        "sid",
+        "createdate",
+        "updatedate",
+        "hasdbaccess",
+        "islogin",
+        "issqluser",
+        "issqlrole",
+    ];
+    let known = known.map(|name| (name, INT));
+    let same = ["altuid", "gid", "isntname", "isntgroup", "isntuser", "isaliased", "isapprole"];
+    let same = same.map(|name| (name, Same::Number(0)));
+    Ok(arranged(SYSUSERS, &known, &same, rows.collect()))
 }

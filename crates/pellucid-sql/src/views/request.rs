@@ -3,6 +3,7 @@
 use pellucid_keyring::Run;
 use sha2::{Digest, Sha256};
 
+use super::lists::{arranged, Same};
 use super::{text, Column, Row};
 use crate::execute::state_of_process;
 use crate::message::Result;
@@ -11,7 +12,51 @@ use crate::values::convert::Value;
 use crate::values::types::{Length, SqlType};
 
 /// Source: Microsoft's "sys.dm_exec_requests".
-pub(super) const REQUESTS: [Column; 20] = [
+pub(super) const REQUESTS: &[Column] = columns!(
+    session_id SMALL, request_id INT, start_time TIME, status N30, command N32, sql_handle BIN64,
+    statement_start_offset INT, statement_end_offset INT, plan_handle BIN64, database_id SMALL, user_id INT,
+    connection_id GUID, blocking_session_id SMALL, wait_type DESC, wait_time INT, last_wait_type DESC,
+    wait_resource N256, open_transaction_count INT, open_resultset_count INT, transaction_id BIGINT,
+    context_info BIN128, percent_complete REAL, estimated_completion_time BIGINT, cpu_time INT,
+    total_elapsed_time INT, scheduler_id INT, task_address BIN8, reads BIGINT, writes BIGINT, logical_reads BIGINT,
+    text_size INT, language N128, date_format N3, date_first SMALL, quoted_identifier BIT, arithabort BIT,
+    ansi_null_dflt_on BIT, ansi_defaults BIT, ansi_warnings BIT, ansi_padding BIT, ansi_nulls BIT,
+    concat_null_yields_null BIT, transaction_isolation_level SMALL, lock_timeout INT, deadlock_priority INT,
+    row_count BIGINT, prev_error INT, nest_level INT, granted_query_memory INT, executing_managed_code BIT,
+    group_id INT, query_hash BIN8, query_plan_hash BIN8, statement_sql_handle BIN64, statement_context_id BIGINT,
+    dop INT, parallel_worker_count INT, external_script_request_id GUID, is_resumable BIT, page_resource BIN8,
+    page_server_reads BIGINT, dist_statement_id GUID
+);
+
+/// What every request has; the settings of its session are unknown.
+const OF_REQUESTS: [(&str, Same); 23] = [
+    ("user_id", Same::Number(1)),
+    ("last_wait_type", Same::Text("")),
+    ("wait_resource", Same::Text("")),
+    ("open_transaction_count", Same::Number(0)),
+    ("open_resultset_count", Same::Number(1)),
+    ("language", Same::Text("us_english")),
+    ("date_format", Same::Text("mdy")),
+    ("date_first", Same::Number(7)),
+    ("quoted_identifier", Same::Unknown),
+    ("arithabort", Same::Unknown),
+    ("ansi_null_dflt_on", Same::Unknown),
+    ("ansi_defaults", Same::Unknown),
+    ("ansi_warnings", Same::Unknown),
+    ("ansi_padding", Same::Unknown),
+    ("ansi_nulls", Same::Unknown),
+    ("concat_null_yields_null", Same::Unknown),
+    ("transaction_isolation_level", Same::Number(4)),
+    ("lock_timeout", Same::Number(-1)),
+    ("deadlock_priority", Same::Number(0)),
+    ("prev_error", Same::Number(0)),
+    ("nest_level", Same::Number(0)),
+    ("granted_query_memory", Same::Number(0)),
+    ("dop", Same::Number(1)),
+];
+
+/// What is known of a request.
+const KNOWN: [Column; 20] = [
     ("session_id", SqlType::SmallInt),
     ("request_id", SqlType::Int),
     ("start_time", SqlType::DateTime),
@@ -167,5 +212,5 @@ pub(super) fn requests(databases: &Databases) -> Result<Vec<Row>> {
             Value::Null,
         ]);
     }
-    Ok(rows)
+    Ok(arranged(REQUESTS, &KNOWN, &OF_REQUESTS, rows))
 }

@@ -5,6 +5,7 @@
 
 use std::collections::BTreeSet;
 
+use super::lists::{arranged, Same};
 use super::request::{asking, Asking};
 use super::{flag, optional, text, Column, Row};
 use crate::message::Result;
@@ -15,7 +16,42 @@ use crate::values::types::{Length, SqlType};
 const N128: SqlType = SqlType::nvarchar(128);
 
 /// Source: Microsoft's "sys.dm_exec_sessions".
-pub(super) const SESSIONS: [Column; 21] = [
+pub(super) const SESSIONS: &[Column] = columns!(
+    session_id SMALL, login_time TIME, host_name N128, program_name N128, host_process_id INT, client_version INT,
+    client_interface_name N32, security_id SID, login_name N128, nt_domain N128, nt_user_name N128, status N30,
+    context_info BIN128, cpu_time INT, memory_usage INT, total_scheduled_time INT, total_elapsed_time INT,
+    endpoint_id INT, last_request_start_time TIME, last_request_end_time TIME, reads BIGINT, writes BIGINT,
+    logical_reads BIGINT, is_user_process BIT, text_size INT, language N128, date_format N3, date_first SMALL,
+    quoted_identifier BIT, arithabort BIT, ansi_null_dflt_on BIT, ansi_defaults BIT, ansi_warnings BIT,
+    ansi_padding BIT, ansi_nulls BIT, concat_null_yields_null BIT, transaction_isolation_level SMALL,
+    lock_timeout INT, deadlock_priority INT, row_count BIGINT, prev_error INT, original_security_id SID,
+    original_login_name N128, last_successful_logon TIME, last_unsuccessful_logon TIME, unsuccessful_logons BIGINT,
+    group_id INT, database_id SMALL, authenticating_database_id INT, open_transaction_count INT,
+    page_server_reads BIGINT, contained_availability_group_id GUID
+);
+
+/// What every session has; its other settings are unknown.
+const OF_SESSIONS: [(&str, Same); 16] = [
+    ("language", Same::Text("us_english")),
+    ("date_format", Same::Text("mdy")),
+    ("date_first", Same::Number(7)),
+    ("quoted_identifier", Same::Unknown),
+    ("arithabort", Same::Unknown),
+    ("ansi_null_dflt_on", Same::Unknown),
+    ("ansi_defaults", Same::Unknown),
+    ("ansi_warnings", Same::Unknown),
+    ("ansi_padding", Same::Unknown),
+    ("ansi_nulls", Same::Unknown),
+    ("concat_null_yields_null", Same::Unknown),
+    ("lock_timeout", Same::Number(-1)),
+    ("deadlock_priority", Same::Number(0)),
+    ("prev_error", Same::Number(0)),
+    ("authenticating_database_id", Same::Number(1)),
+    ("endpoint_id", Same::Unknown),
+];
+
+/// What is known of a session.
+const KNOWN: [Column; 21] = [
     ("session_id", SqlType::SmallInt),
     ("login_time", SqlType::DateTime),
     ("host_name", N128),
@@ -69,7 +105,62 @@ pub(super) const SQL_TEXT: [Column; 6] = [
 /// SERIALIZABLE
 const ISOLATION: i64 = 4;
 
+/// Source: Microsoft's "sys.sysprocesses".
+pub(super) const PROCESSES: &[Column] = columns!(
+    spid SMALL, kpid SMALL, blocked SMALL, waittype BIN2, waittime BIGINT, lastwaittype NC32, waitresource NC256,
+    dbid SMALL, uid SMALL, cpu INT, physical_io BIGINT, memusage INT, login_time TIME, last_batch TIME, ecid SMALL,
+    open_tran SMALL, status NC30, sid BIN86, hostname NC128, program_name NC128, hostprocess NC10, cmd NC26,
+    nt_domain NC128, nt_username NC128, net_address NC12, net_library NC12, loginame NC128, context_info BIN128,
+    sql_handle BIN20, stmt_start INT, stmt_end INT, request_id INT, page_resource BIN8
+);
+
 pub(super) fn sessions(databases: &Databases) -> Result<Vec<Row>> {
+    Ok(arranged(SESSIONS, &KNOWN, &OF_SESSIONS, rows(databases)?))
+}
+
+/// The same sessions by their old names.
+pub(super) fn processes(databases: &Databases) -> Result<Vec<Row>> {
+    // In the place of each column of KNOWN.
+    const OLD_NAMES: [&str; 21] = [
+        "spid",
+        "login_time",
+        "hostname",
+        "program_name",
+        "hostprocess",
+        "",
+        "loginame",
+        "nt_domain",
+        "nt_username",
+        "status",
+        "cpu",
+        "memusage",
+        "",
+        "",
+        "",
+        "",
+        "",
+        "",
+        "dbid",
+        "open_tran",
+        "",
+    ];
+    let same = [
+        ("blocked", Same::Number(0)),
+        ("waittime", Same::Number(0)),
+        ("waittype", Same::Unknown),
+        ("lastwaittype", Same::Text("")),
+        ("waitresource", Same::Text("")),
+        ("uid", Same::Number(1)),
+        ("ecid", Same::Number(0)),
+        ("request_id", Same::Number(0)),
+        ("net_library", Same::Text("LPC")),
+    ];
+    let known = OLD_NAMES.map(|name| (name, SqlType::Int));
+    Ok(arranged(PROCESSES, &known, &same, rows(databases)?))
+}
+
+/// With the columns [`KNOWN`].
+fn rows(databases: &Databases) -> Result<Vec<Row>> {
     let shared = &databases.shared;
     let user = Value::Text(shared.user().to_owned());
     let mut rows = vec![vec![
@@ -96,7 +187,7 @@ pub(super) fn sessions(databases: &Databases) -> Result<Vec<Row>> {
         Value::Null,
     ]];
     for one in others(databases)? {
-        let mut row = vec![Value::Null; SESSIONS.len()];
+        let mut row = vec![Value::Null; KNOWN.len()];
         row[0] = Value::Integer(one.session_id);
         row[2] = text(shared.server_name());
         row[4] = Value::Integer(one.pid.into());

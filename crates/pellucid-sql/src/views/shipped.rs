@@ -76,6 +76,12 @@ const SHIPPED: [Shipped; 29] = [
     ("sysname", 231, 256, 256, 0, 0),
 ];
 
+/// `system_type_id`, `precision` and `scale` of a type, as `sys.types` has them.
+pub(super) fn type_of(wanted: &str) -> (i64, i64, i64) {
+    let found = SHIPPED.iter().find(|(name, ..)| *name == wanted);
+    found.map_or((0, 0, 0), |(_, id, _, _, precision, scale)| (*id, *precision, *scale))
+}
+
 pub(super) fn types(_: &Databases) -> Result<Vec<Row>> {
     let is_text =
         |name: &str| name.ends_with("char") || name.ends_with("text") || name == "sysname";
@@ -135,9 +141,15 @@ pub(super) fn system_objects(_: &Databases) -> Result<Vec<Row>> {
             Value::Null,
             Value::Null,
             flag(true),
+            flag(false),
+            flag(false),
         ]
     };
     Ok(super::every().filter(is_here).map(row).collect())
+}
+
+pub(super) fn system_views(databases: &Databases) -> Result<Vec<Row>> {
+    Ok(catalog::as_views(system_objects(databases)?))
 }
 
 pub(super) fn all_objects(databases: &Databases) -> Result<Vec<Row>> {
@@ -148,7 +160,7 @@ pub(super) fn all_objects(databases: &Databases) -> Result<Vec<Row>> {
 
 pub(super) fn all_views(databases: &Databases) -> Result<Vec<Row>> {
     let mut rows = catalog::views(databases)?;
-    rows.extend(system_objects(databases)?);
+    rows.extend(system_views(databases)?);
     Ok(rows)
 }
 

@@ -3,6 +3,7 @@
 use pellucid_files::paths::directory_of;
 use pellucid_files::volume::Volume;
 
+use super::lists::{arranged, Same};
 use super::{flag, optional, text, Column, Row};
 use crate::execute::size_kb;
 use crate::instance::FileKind;
@@ -42,7 +43,30 @@ pub(super) const COUNTERS: [Column; 5] = [
 ];
 
 /// Source: Microsoft's "sys.dm_os_sys_info".
-pub(super) const SYSTEM: [Column; 13] = [
+pub(super) const SYSTEM: &[Column] = columns!(
+    cpu_ticks BIGINT, ms_ticks BIGINT, cpu_count INT, hyperthread_ratio INT, physical_memory_kb BIGINT,
+    virtual_memory_kb BIGINT, committed_kb BIGINT, committed_target_kb BIGINT, visible_target_kb BIGINT,
+    stack_size_in_bytes INT, os_quantum BIGINT, os_error_mode INT, os_priority_class INT, max_workers_count INT,
+    scheduler_count INT, scheduler_total_count INT, deadlock_monitor_serial_number INT,
+    sqlserver_start_time_ms_ticks BIGINT, sqlserver_start_time TIME, affinity_type INT, affinity_type_desc DESC,
+    process_kernel_time_ms BIGINT, process_user_time_ms BIGINT, time_source INT, time_source_desc DESC,
+    virtual_machine_type INT, virtual_machine_type_desc DESC, softnuma_configuration INT,
+    softnuma_configuration_desc DESC, process_physical_affinity N4000, sql_memory_model INT,
+    sql_memory_model_desc N256, socket_count INT, cores_per_socket INT, numa_node_count INT, container_type INT,
+    container_type_desc DESC
+);
+
+const OF_SYSTEM: [(&str, Same); 6] = [
+    ("affinity_type", Same::Number(2)),
+    ("affinity_type_desc", Same::Text("AUTO")),
+    ("softnuma_configuration", Same::Number(0)),
+    ("softnuma_configuration_desc", Same::Text("OFF")),
+    ("sql_memory_model", Same::Number(1)),
+    ("sql_memory_model_desc", Same::Text("CONVENTIONAL")),
+];
+
+/// What is known of the machine.
+const KNOWN: [Column; 13] = [
     ("cpu_ticks", BIGINT),
     ("ms_ticks", BIGINT),
     ("cpu_count", INT),
@@ -140,7 +164,7 @@ pub(super) fn system(databases: &Databases) -> Result<Vec<Row>> {
     let processors = std::thread::available_parallelism().map_or(1, usize::from) as u64;
     let begun = databases.shared.begun();
     let runs_ms = u64::try_from(databases.shared.age().as_millis()).unwrap_or(0);
-    Ok(vec![vec![
+    let rows = vec![vec![
         Value::Null,
         whole(up_ms),
         whole(processors),
@@ -154,7 +178,8 @@ pub(super) fn system(databases: &Databases) -> Result<Vec<Row>> {
         Value::Text(begun.to_iso(SqlType::DateTime)),
         Value::Null,
         Value::Null,
-    ]])
+    ]];
+    Ok(arranged(SYSTEM, &KNOWN, &OF_SYSTEM, rows))
 }
 
 /// No rows: its columns are computed where it is called. What paths stand for is told to the function that looks.

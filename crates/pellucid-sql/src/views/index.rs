@@ -1,0 +1,303 @@
+//! sys.indexes, sys.index_columns, sys.key_constraints, sys.partitions, sys.dm_db_partition_stats
+
+use rusqlite::OptionalExtension;
+
+use super::catalog::{found, schema_id};
+use super::lists::{arranged, Same};
+use super::{flag, text, Column, Row};
+use crate::message::Result;
+use crate::session::{object_id, split, Databases};
+use crate::translate::quoted;
+use crate::values::convert::Value;
+use crate::values::types::SqlType;
+
+/// Source: Microsoft's "sys.indexes".
+pub(super) const INDEXES: &[Column] = columns!(
+    object_id INT, name NAME, index_id INT, type BYTE, type_desc DESC, is_unique BIT, data_space_id INT,
+    ignore_dup_key BIT, is_primary_key BIT, is_unique_constraint BIT, fill_factor BYTE, is_padded BIT,
+    is_disabled BIT, is_hypothetical BIT, is_ignored_in_optimization BIT, allow_row_locks BIT,
+    allow_page_locks BIT, has_filter BIT, filter_definition NMAX, compression_delay INT,
+    suppress_dup_key_messages BIT, auto_created BIT, optimize_for_sequential_key BIT
+);
+
+/// Source: Microsoft's "sys.index_columns".
+pub(super) const COLUMNS: &[Column] = columns!(
+    object_id INT, index_id INT, index_column_id INT, column_id INT, key_ordinal BYTE, partition_ordinal BYTE,
+    is_descending_key BIT, is_included_column BIT, column_store_order_ordinal BYTE
+);
+
+/// Source: Microsoft's "sys.key_constraints".
+pub(super) const KEYS: &[Column] =
+    columns!(object: unique_index_id INT, is_system_named BIT, is_enforced BIT);
+
+/// Source: Microsoft's "sys.partitions".
+pub(super) const PARTITIONS: &[Column] = columns!(
+    partition_id BIGINT, object_id INT, index_id INT, partition_number INT, hobt_id BIGINT, rows BIGINT,
+    filestream_filegroup_id SMALL, data_compression BYTE, data_compression_desc DESC, xml_compression BIT,
+    xml_compression_desc V3
+);
+
+/// Source: Microsoft's "sys.dm_db_partition_stats".
+pub(super) const STATS: &[Column] = columns!(
+    partition_id BIGINT, object_id INT, index_id INT, partition_number INT, in_row_data_page_count BIGINT,
+    in_row_used_page_count BIGINT, in_row_reserved_page_count BIGINT, lob_used_page_count BIGINT,
+    lob_reserved_page_count BIGINT, row_overflow_used_page_count BIGINT, row_overflow_reserved_page_count BIGINT,
+    used_page_count BIGINT, reserved_page_count BIGINT, row_count BIGINT
+);
+
+/// An index, or the table's own b-tree.
+struct Index {
+    table: String,
+    object: i64,
+    name: Option<String>,
+    number: i64,
+    is_unique: bool,
+    is_primary: bool,
+    is_constraint: bool,
+    filter: Option<String>,
+}
+
+impl Index {
+    /// The table's own: a clustered key, or a heap.
+    fn is_own(&self) -> bool {
+        self.number < 2
+    }
+
+    fn partition(&self) -> Value {
+        Value::Integer(((self.object & 0xffff_ffff) << 16) | self.number)
+    }
+}
+
+/// Those of the current database, and the schema that it is attached as.
+fn all(databases: &Databases) -> Result<(String, Vec<Index>)> {
+    let Some((known, schema, all)) = found(databases)? else {
+        return Ok((String::new(), Vec::new()));
+    };
+    let of_schema = quoted(&schema);
+    let text_of = |kind: &str, name: &str| {
+        let sql =
+            format!("SELECT sql FROM {of_schema}.sqlite_schema WHERE type = ?1 AND name = ?2");
+        let found = databases.connection.query_row(&sql, [kind, name], |row| row.get(0));
+        found.optional().map(|sql: Option<Option<String>>| sql.flatten())
+    };
+    let mut indexes = Vec::new();
+    for (sqlite, _) in all.into_iter().filter(|(_, is_view)| !is_view) {
+        let object = object_id(&known.name, &sqlite);
+        let sql = "SELECT name, \"unique\", origin, partial FROM pragma_index_list(?1, ?2) ORDER BY seq DESC";
+        let mut statement = databases.connection.prepare_cached(sql)?;
+        let mut found = statement.query([&sqlite, &schema])?;
+        let is_key = databases.row_column(&schema, &sqlite)?.is_some();
+        indexes.push(Index {
+            table: sqlite.clone(),
+            object,
+            name: None,
+            number: i64::from(is_key),
+            is_unique: is_key,
+            is_primary: is_key,
+            is_constraint: false,
+            filter: None,
+        });
+        let mut number = 1;
+        while let Some(row) = found.next()? {
+            number += 1;
+            let name: String = row.get(0)?;
+            let origin: String = row.get(2)?;
+            let filter = match row.get(3)? {
+                true => text_of("index", &name)?.and_then(|sql| filter_of(&sql)),
+                false => None,
+            };
+            indexes.push(Index {
+                table: sqlite.clone(),
+                object,
+                name: Some(name),
+                number,
+                is_unique: row.get(1)?,
+                is_primary: origin == "pk",
+                is_constraint: origin == "u",
+                filter,
+            });
+        }
+    }
+    Ok((schema, indexes))
+}
+
+/// What stands behind WHERE in the text of an index.
+fn filter_of(sql: &str) -> Option<String> {
+    let at = sql.to_ascii_lowercase().find(" where ")?;
+    sql.get(at + " where ".len()..).map(|filter| format!("({})", filter.trim()))
+}
+
+pub(super) fn indexes(databases: &Databases) -> Result<Vec<Row>> {
+    let (_, all) = all(databases)?;
+    let row = |index: &Index| {
+        let (kind, described) = match index.number {
+            0 => (0, "HEAP"),
+            1 => (1, "CLUSTERED"),
+            _ => (2, "NONCLUSTERED"),
+        };
+        vec![
+            Value::Integer(index.object),
+            super::optional(index.name.clone()),
+            Value::Integer(index.number),
+            Value::Integer(kind),
+            text(described),
+            flag(index.is_unique),
+            flag(index.is_primary),
+            flag(index.is_constraint),
+            flag(index.filter.is_some()),
+            super::optional(index.filter.clone()),
+        ]
+    };
+    let known = [
+        "object_id",
+        "name",
+        "index_id",
+        "type",
+        "type_desc",
+        "is_unique",
+        "is_primary_key",
+        "is_unique_constraint",
+        "has_filter",
+        "filter_definition",
+    ];
+    let same = [
+        ("data_space_id", Same::Number(1)),
+        ("fill_factor", Same::Number(0)),
+        ("allow_row_locks", Same::Number(1)),
+        ("allow_page_locks", Same::Number(1)),
+    ];
+    let known = known.map(|name| (name, SqlType::Int));
+    Ok(arranged(INDEXES, &known, &same, all.iter().map(row).collect()))
+}
+
+pub(super) fn columns(databases: &Databases) -> Result<Vec<Row>> {
+    let (schema, all) = all(databases)?;
+    let mut rows = Vec::new();
+    for index in &all {
+        let mut row = |at: i64, column: i64, descends: bool| {
+            rows.push(vec![
+                Value::Integer(index.object),
+                Value::Integer(index.number),
+                Value::Integer(at),
+                Value::Integer(column),
+                Value::Integer(at),
+                Value::Integer(0),
+                flag(descends),
+                flag(false),
+                Value::Integer(0),
+            ]);
+        };
+        let Some(name) = &index.name else {
+            let sql = "SELECT cid + 1 FROM pragma_table_xinfo(?1, ?2) WHERE pk > 0";
+            if index.number == 1 {
+                let mut statement = databases.connection.prepare_cached(sql)?;
+                row(1, statement.query_row([&index.table, &schema], |row| row.get(0))?, false);
+            }
+            continue;
+        };
+        let sql = "SELECT seqno + 1, cid + 1, \"desc\" FROM pragma_index_xinfo(?1, ?2) WHERE key ORDER BY seqno";
+        let mut statement = databases.connection.prepare_cached(sql)?;
+        let mut found = statement.query([name, &schema])?;
+        while let Some(one) = found.next()? {
+            row(one.get(0)?, one.get(1)?, one.get(2)?);
+        }
+    }
+    Ok(rows)
+}
+
+/// Keys are objects of their own, named as their indexes.
+pub(super) fn keys(databases: &Databases) -> Result<Vec<Row>> {
+    let known = databases.current()?;
+    let (_, all) = all(databases)?;
+    let row = |index: &Index| {
+        let kind = if index.is_primary { "PK" } else { "UQ" };
+        let (schema, table) = split(&index.table);
+        let name = index.name.clone().unwrap_or_else(|| format!("PK_{table}"));
+        vec![
+            text(&name),
+            Value::Integer(object_id(&known.name, &format!("{}.{name}", index.table))),
+            Value::Null,
+            Value::Integer(schema_id(schema)),
+            Value::Integer(index.object),
+            text(kind),
+            text(if index.is_primary { "PRIMARY_KEY_CONSTRAINT" } else { "UNIQUE_CONSTRAINT" }),
+            Value::Null,
+            Value::Null,
+            flag(false),
+            flag(false),
+            flag(false),
+            Value::Integer(index.number),
+            flag(true),
+            flag(true),
+        ]
+    };
+    Ok(all.iter().filter(|index| index.is_primary || index.is_constraint).map(row).collect())
+}
+
+/// Each index is one partition.
+fn counted(databases: &Databases) -> Result<Vec<(Index, i64)>> {
+    let (schema, all) = all(databases)?;
+    let mut counted = Vec::with_capacity(all.len());
+    let mut count = 0;
+    for index in all {
+        // The table's own comes before its others.
+        if index.is_own() {
+            let sql = format!("SELECT count(*) FROM {}.{}", quoted(&schema), quoted(&index.table));
+            count = databases.connection.query_row(&sql, [], |row| row.get(0))?;
+        }
+        counted.push((index, count));
+    }
+    Ok(counted)
+}
+
+pub(super) fn partitions(databases: &Databases) -> Result<Vec<Row>> {
+    let row = |(index, count): &(Index, i64)| {
+        vec![
+            index.partition(),
+            Value::Integer(index.object),
+            Value::Integer(index.number),
+            Value::Integer(1),
+            index.partition(),
+            Value::Integer(*count),
+            Value::Integer(0),
+            Value::Integer(0),
+            text("NONE"),
+            flag(false),
+            text("OFF"),
+        ]
+    };
+    Ok(counted(databases)?.iter().map(row).collect())
+}
+
+/// In pages of 8 KB, whatever size those of the file have; NULL where nothing counts them.
+pub(super) fn stats(databases: &Databases) -> Result<Vec<Row>> {
+    const PAGE_BYTES: i64 = 8192;
+    let schema = found(databases)?.map(|(_, schema, _)| schema).unwrap_or_default();
+    let pages = |name: &str| {
+        let sql = "SELECT sum(pgsize) FROM dbstat(?1) WHERE name = ?2";
+        let bytes = databases.connection.query_row(sql, [&schema, name], |row| row.get(0));
+        let bytes: Option<i64> = bytes.ok().flatten();
+        bytes.map_or(Value::Null, |bytes| Value::Integer((bytes + PAGE_BYTES - 1) / PAGE_BYTES))
+    };
+    let row = |(index, count): &(Index, i64)| {
+        let pages = pages(index.name.as_deref().unwrap_or(&index.table));
+        let none = Value::Integer(0);
+        vec![
+            index.partition(),
+            Value::Integer(index.object),
+            Value::Integer(index.number),
+            Value::Integer(1),
+            pages.clone(),
+            pages.clone(),
+            pages.clone(),
+            none.clone(),
+            none.clone(),
+            none.clone(),
+            none,
+            pages.clone(),
+            pages,
+            Value::Integer(*count),
+        ]
+    };
+    Ok(counted(databases)?.iter().map(row).collect())
+}
