@@ -45,7 +45,7 @@ use crate::message::{Message, Result};
 use crate::translate::ResultColumn;
 
 pub use cancel::Cancel;
-pub(crate) use catalog::{is_internal, shown, sqlite_name, Databases, Names};
+pub(crate) use catalog::{is_internal, row_name, shown, sqlite_name, Databases, Names};
 pub(crate) use cursor::{Cursor, CursorHandle, OpenCursor};
 pub(crate) use frame::{Frame, TableVariable};
 pub(crate) use objects::{object_id, split};

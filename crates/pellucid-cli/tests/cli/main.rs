@@ -109,6 +109,7 @@ mod sql_functions;
 mod sql_jobs;
 mod sql_load;
 mod sql_log;
+mod sql_lost_rows;
 mod sql_many_databases;
 mod sql_messages;
 mod sql_nesting;

@@ -6,7 +6,7 @@ use rusqlite::OptionalExtension;
 use super::object::{constraint_text, default_text, first_name};
 use super::Done;
 use crate::message::{table, Message};
-use crate::session::Session;
+use crate::session::{row_name, Session};
 use crate::translate::quoted;
 
 /// What SQLite says of a column.
@@ -63,10 +63,11 @@ impl Session {
             .map(|column| quoted(&column.name))
             .collect();
         let list = list.join(", ");
-        let order = match sql.to_ascii_lowercase().contains("without rowid") {
-            true => "",
-            false => " ORDER BY rowid",
+        let number = match self.databases.has_rowid(schema, sqlite)? {
+            true => row_name(columns.iter().map(|column| column.name.as_str())),
+            false => None,
         };
+        let order = number.map_or_else(String::new, |number| format!(" ORDER BY {number}"));
         let indexes = self.indexes_of(schema, sqlite)?;
         let number = self.number_of(schema, sqlite)?;
         let mut made = String::new();
@@ -75,8 +76,11 @@ impl Session {
         }
         made += &format!("DROP TABLE {own};\n{};\n", text.sql(schema));
         if has_rows {
-            made +=
-                &format!("INSERT INTO {own}({list}) SELECT {list} FROM {copy} ORDER BY rowid;\n");
+            made += &format!(
+                "INSERT INTO {own}({list}) SELECT {list} FROM {copy} ORDER BY {};\n",
+                row_name(columns.iter().map(|column| column.name.as_str()))
+                    .unwrap_or_else(|| "1".to_owned())
+            );
             made += &format!("DROP TABLE {copy};\n");
         }
         for index in indexes {

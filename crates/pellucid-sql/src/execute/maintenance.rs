@@ -19,7 +19,7 @@ use super::{Done, Raised};
 use crate::instance::{Known, State, MASTER, MSDB};
 use crate::known;
 use crate::message::{table, Message};
-use crate::session::{sqlite_name, Session};
+use crate::session::{row_name, sqlite_name, Session};
 use crate::translate::quoted;
 
 /// The commands that [`Session::dbcc`] knows.
@@ -462,16 +462,19 @@ impl Session {
                 columns.push(quoted(&name?));
             }
         }
-        let sql = self.table_sql(schema, table)?;
-        let has_rowid = !sql.to_ascii_lowercase().trim_end().ends_with("without rowid");
+        let number = match self.databases.has_rowid(schema, table)? {
+            true => row_name(columns.iter().map(|name| name.trim_matches('"'))),
+            false => None,
+        };
         let all = columns.join(", ");
         // An alias of the rowid is one of the columns; where there is none rows keep theirs.
-        let own = if has_rowid && !has_alias(&self.databases.connection, schema, table)? {
-            "rowid, "
-        } else {
-            ""
+        let has_own = number.is_some() && !has_alias(&self.databases.connection, schema, table)?;
+        let number = number.as_deref();
+        let own = match number.filter(|_| has_own) {
+            Some(number) => format!("{number}, "),
+            None => String::new(),
         };
-        let order = if has_rowid { "rowid" } else { "1" };
+        let order = number.unwrap_or("1");
         let rebuilt = format!(
             "SAVEPOINT pellucid_rebuild;
              CREATE TABLE {schema_name}.{copy} AS SELECT {own_as}{all} FROM {schema_name}.{table_name} ORDER BY {order};
@@ -479,7 +482,10 @@ impl Session {
              INSERT INTO {schema_name}.{table_name}({own}{all}) SELECT {own_from}{all} FROM {schema_name}.{copy} ORDER BY {copy}.rowid;
              DROP TABLE {schema_name}.{copy};
              RELEASE pellucid_rebuild",
-            own_as = if own.is_empty() { "" } else { "rowid AS \"pellucid rowid\", " },
+            own_as = match number.filter(|_| has_own) {
+                Some(number) => format!("{number} AS \"pellucid rowid\", "),
+                None => String::new(),
+            },
             own_from = if own.is_empty() { "" } else { "\"pellucid rowid\", " },
         );
         let connection = &self.databases.connection;

@@ -122,7 +122,13 @@ impl Session {
 
     /// Attached schema and SQLite's name of a table that is about to be made.
     pub(super) fn new_table(&self, name: &ObjectName) -> Done<(String, String)> {
-        if self.is_own_table(name) || self.find(name)?.is_some() {
+        let is_there = self.find(name)?.is_some();
+        if is_there && name.object.as_str().starts_with('#') && self.frames.len() > 1 {
+            // It would be the caller's, of which there is one.
+            let what = format!("a second table {} within a procedure", name.object.as_str());
+            return Err(Message::unsupported(what).into());
+        }
+        if is_there || self.is_own_table(name) {
             return Err(Message::object_exists(name.object.as_str()).into());
         }
         if name.object.as_str().starts_with('#') {

@@ -5,7 +5,7 @@ use rusqlite::Connection;
 
 use super::query::owned;
 use super::{Done, Raised};
-use crate::message::Result;
+use crate::message::{Message, Result};
 use crate::session::{Frame, Session};
 use crate::translate::{OutputChange, ResultColumn, Statement, Translator};
 use crate::values::convert::Value;
@@ -85,13 +85,30 @@ impl Session {
                         output: Vec::new(),
                         source: InsertSource::DefaultValues,
                     };
-                    Some(self.translated(|translator| translator.insert_row(&insert, columns))?)
+                    let into =
+                        self.translated(|translator| translator.insert_row(&insert, columns))?;
+                    let name = into.sql.strip_prefix("INSERT INTO ").unwrap_or_default();
+                    let (own, other) = (schema_of(&change.target), schema_of(name));
+                    if own != other && own != "temp" && other != "temp" {
+                        // Each database commits by itself: a crash between them would lose the rows.
+                        let what = "OUTPUT INTO a table of another database";
+                        return Err(Message::unsupported(what).into());
+                    }
+                    Some(into)
                 }
             };
             parts.push(Part { begin, columns, into });
             begin += width;
         }
         Ok(parts)
+    }
+}
+
+/// What stands before the point in SQLite's name of a table.
+fn schema_of(table: &str) -> &str {
+    match table.strip_prefix('"') {
+        Some(quoted) => quoted.split("\".").next().unwrap_or_default(),
+        None => table.split('.').next().unwrap_or_default(),
     }
 }
 

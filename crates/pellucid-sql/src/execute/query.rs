@@ -10,7 +10,7 @@ use super::output::STAGE;
 use super::{Done, Raised};
 use crate::instance::Known;
 use crate::message::{table, Message, Result};
-use crate::session::{declared_type, Frame, Names, Session, TableVariable};
+use crate::session::{declared_type, row_name, Frame, Names, Session, TableVariable};
 use crate::translate::{
     execute_assignments, without_into, Catalog, Selection, Statement, Stored, Table, TableColumn,
     Translator,
@@ -231,8 +231,9 @@ impl Session {
                 ..TableColumn::new(&name, declared_type(&declared))
             })
             .collect();
-        let table =
-            Table { sqlite: format!("temp.\"{sqlite}\""), columns, row: Some("rowid".to_owned()) };
+        let columns: Vec<TableColumn> = columns;
+        let row = row_name(columns.iter().map(|column| column.sqlite.as_str()));
+        let table = Table { sqlite: format!("temp.\"{sqlite}\""), columns, row };
         let frame: &mut Frame = self.frame();
         match frame.declare_table(name, TableVariable { table }) {
             true => Ok(()),

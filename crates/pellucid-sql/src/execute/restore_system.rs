@@ -130,9 +130,17 @@ impl Session {
     /// What a backup of `msdb` says of the moment when it was made does not count any more.
     fn after_msdb(&mut self, here: &str) -> Done {
         let instance = &self.databases.instance;
-        for gone in ["pellucid_request", "pellucid_request_text"] {
+        // What was asked for when the set was made has been done since, and times that have gone by were kept.
+        let of_then = [
+            "pellucid_request",
+            "pellucid_request_text",
+            "pellucid_job_request",
+            "pellucid_job_activity",
+        ];
+        for gone in of_then {
             instance.msdb().execute(&format!("DELETE FROM {gone}"), [])?;
         }
+        crate::jobs::reschedule_all(instance.msdb())?;
         let known = match instance.find(here)? {
             Some(known) => known,
             None => instance.database("master")?,

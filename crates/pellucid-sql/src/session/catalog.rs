@@ -498,9 +498,21 @@ impl Databases {
                 }
             }
         }
-        let row =
-            (!is_view && !lower.trim_end().ends_with("without rowid")).then(|| "rowid".to_owned());
+        let row = match is_view || !self.has_rowid(schema, sqlite)? {
+            true => None,
+            false => row_name(columns.iter().map(|column| column.sqlite.as_str())),
+        };
         Ok(Table { sqlite: format!("{}.{}", quoted(schema), quoted(sqlite)), columns, row })
+    }
+
+    /// Whether SQLite numbers the rows of a table.
+    ///
+    /// # Errors
+    /// SQLite's.
+    pub fn has_rowid(&self, schema: &str, sqlite: &str) -> Result<bool> {
+        let sql = "SELECT NOT wr FROM pragma_table_list(?1) WHERE schema = ?2";
+        let found = self.connection.query_row(sql, [sqlite, schema], |row| row.get(0));
+        Ok(found.optional()?.unwrap_or(false))
     }
 
     /// The column that SQLite may know the rows of a table by (lang_createtable.html, "ROWIDs and the INTEGER PRIMARY KEY").
@@ -782,6 +794,13 @@ fn is_sensitive(lower: &str, column: &str) -> bool {
             collation.starts_with("binary") && !before.contains('"')
         })
     })
+}
+
+/// The name that SQLite's number of a row goes by in a table of these columns; none where each of its names is a column's
+/// (<https://sqlite.org/lang_createtable.html#rowid>).
+pub(crate) fn row_name<'c>(columns: impl Iterator<Item = &'c str> + Clone) -> Option<String> {
+    let is_free = |name: &&str| columns.clone().all(|column| !column.eq_ignore_ascii_case(name));
+    ["rowid", "_rowid_", "oid"].into_iter().find(is_free).map(str::to_owned)
 }
 
 /// The column that the text of a table numbers by itself.

@@ -410,7 +410,9 @@ impl Work<'_> {
         match target {
             ChangeTarget::Table { name, .. } => {
                 not_common(name, outer)?;
-                Ok((self.named_table(name)?, super::scope::object_text(name)))
+                let table = self.named_table(name)?;
+                refuse_of_server(&table, name)?;
+                Ok((table, super::scope::object_text(name)))
             }
             ChangeTarget::Variable(variable) => {
                 let table = self.table_variable(&variable.0);
@@ -488,6 +490,20 @@ fn common_of<'t>(
             of(only).filter(|_| is_meant).map(|at| (at, called))
         }
         _ => None,
+    }
+}
+
+/// The rows of a view of the server are made for the statement that names it: what is put there would be nowhere.
+fn refuse_of_server(table: &Table, name: &ObjectName) -> Result<()> {
+    let Some(own) = table.sqlite.strip_prefix("temp.\"") else { return Ok(()) };
+    let digits = own.bytes().take_while(u8::is_ascii_digit).count();
+    match own[digits..].strip_prefix('.') {
+        Some(rest) if digits > 0 && rest.starts_with("msdb.") => {
+            let shown = super::scope::object_text(name);
+            Err(Message::unsupported(format!("INSERT into {shown}")))
+        }
+        Some(_) if digits > 0 => Err(Message::of(table::CATALOG_CHANGED, [])),
+        _ => Ok(()),
     }
 }
 

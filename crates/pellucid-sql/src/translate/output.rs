@@ -15,6 +15,8 @@ use crate::message::{table, Message, Result};
 /// A change whose rows are given out: statements of SQLite in the order of their execution.
 #[derive(Debug, Clone)]
 pub struct OutputChange {
+    /// The table that is changed, as SQLite calls it.
+    pub(crate) target: String,
     /// Makes the stage; a batch.
     pub stage: Statement,
     /// Fills it; `None` for INSERT.
@@ -56,6 +58,7 @@ impl Translator<'_> {
         let returned: Vec<String> = table.columns.iter().map(|one| quoted(&one.sqlite)).collect();
         let (kept, places) = (kept.join(", "), vec!["?"; table.columns.len()].join(", "));
         Ok(OutputChange {
+            target: table.sqlite.clone(),
             stage: plain(format!("CREATE TABLE {stage}(k INTEGER PRIMARY KEY, {kept})")),
             fill: None,
             change: work.also(format!("{sql} RETURNING {}", returned.join(", "))),
@@ -99,6 +102,7 @@ impl Translator<'_> {
         let kept: Vec<(String, String)> =
             values.chain(before.into_iter().filter(|(name, _)| outputs.names(name))).collect();
         Ok(OutputChange {
+            target: table.sqlite.clone(),
             stage: stage_of(stage, &table.sqlite, &kept),
             fill: Some(work.also(fill(
                 stage,
@@ -140,6 +144,7 @@ impl Translator<'_> {
         let kept: Vec<(String, String)> =
             before.into_iter().filter(|(name, _)| outputs.names(name)).collect();
         Ok(OutputChange {
+            target: found.table.sqlite.clone(),
             stage: stage_of(stage, &found.table.sqlite, &kept),
             fill: Some(work.also(fill(
                 stage,

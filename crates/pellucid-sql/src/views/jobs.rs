@@ -215,7 +215,22 @@ pub(super) fn jobs_view(databases: &Databases) -> Result<Vec<Row>> {
 
 pub(super) fn steps(databases: &Databases) -> Result<Vec<Row>> {
     let own = [("proxy_id", "NULL"), ("step_uid", "NULL")];
-    read(databases, &JOB_STEPS, &own, "pellucid_job_step ORDER BY job_id, step_id")
+    let mut rows = read(databases, &JOB_STEPS, &own, "pellucid_job_step ORDER BY job_id, step_id")?;
+    let sql = "SELECT j.owner_uid FROM pellucid_job_step AS s LEFT JOIN pellucid_job AS j ON j.job_id = s.job_id ORDER BY \
+               s.job_id, s.step_id";
+    let mut statement = databases.instance.msdb().prepare(sql)?;
+    let owners = statement.query_map([], |row| row.get::<_, Option<i64>>(0))?;
+    let owners = owners.collect::<rusqlite::Result<Vec<_>>>()?;
+    let here = rustix::process::geteuid();
+    let command = JOB_STEPS.iter().position(|(name, _)| *name == "command");
+    for (row, owner) in rows.iter_mut().zip(owners) {
+        let is_own = here.is_root() || owner == Some(i64::from(here.as_raw()));
+        // Members of the instance's group see jobs of others, without what is secret in them.
+        if let (false, Some(Value::Text(text))) = (is_own, command.and_then(|at| row.get_mut(at))) {
+            *text = pellucid_tsql::secret::redact(text).into_owned();
+        }
+    }
+    Ok(rows)
 }
 
 pub(super) fn servers(databases: &Databases) -> Result<Vec<Row>> {

@@ -1,0 +1,108 @@
+//! Goal: no statement changes rows that it does not name, or takes rows and keeps them nowhere.
+
+use crate::sql_server::{errors, Server};
+
+fn numbers(server: &Server, script: &str) -> Vec<String> {
+    let shown = server.run(script).all();
+    errors(&shown).into_iter().map(|(number, _)| number.replace("Msg ", "")).collect()
+}
+
+/// SQLite's number of a row goes by three names, each of which may be a column's.
+#[test]
+fn a_column_called_rowid_is_no_number_of_rows() {
+    let server = Server::with(&[]);
+    server.run("CREATE DATABASE app").succeeded();
+    for (columns, table) in [
+        ("rowid int NULL, x int", "t1"),
+        ("RowID int NULL, _rowid_ int NULL, x int", "t2"),
+        ("k varchar(5) NULL, rowid int NULL, x int", "#t3"),
+    ] {
+        let script = format!(
+            "SET NOCOUNT ON
+             CREATE TABLE {table} ({columns})
+             INSERT INTO {table} (rowid, x) VALUES (1, 5), (1, 6), (2, 7), (NULL, 8)
+             DELETE FROM {table} WHERE x = 5
+             UPDATE {table} SET x = 80 WHERE x = 8
+             ;WITH c AS (SELECT * FROM {table} WHERE x = 6) UPDATE c SET x = 60
+             SELECT ISNULL(rowid, 0) AS r, x FROM {table} ORDER BY x"
+        );
+        let mut shown = server.rows(&format!("USE app {script}"));
+        shown.retain(|line| line.contains('|'));
+        assert_eq!(shown, ["2|7", "1|60", "0|80"], "{table}");
+    }
+    let variable = "SET NOCOUNT ON DECLARE @t TABLE (rowid int, x int) INSERT INTO @t VALUES (1, 5), (1, 6) DELETE @t WHERE x = 5 \
+                    SELECT x FROM @t";
+    assert_eq!(server.rows(variable), ["6"]);
+    // With all three taken rows cannot be told apart.
+    let all = "USE app CREATE TABLE t4 (rowid int, _rowid_ int, oid int, x int) INSERT INTO t4 VALUES (1, 1, 1, 1) DELETE FROM t4";
+    assert_eq!(numbers(&server, all), ["50001"]);
+    assert_eq!(server.rows("SELECT COUNT(*) FROM app.dbo.t4"), ["1"]);
+}
+
+/// A table without numbers of rows, however its text ends.
+#[test]
+fn a_strict_table_without_numbers_is_left_alone() {
+    let server = Server::with(&[]);
+    server.run("CREATE DATABASE app\nGO\nUSE app\nCREATE TABLE made(a int)").succeeded();
+    let path = server.0.path("keys/data/app.db");
+    let own = rusqlite::Connection::open(path).unwrap();
+    own.execute_batch(
+        "CREATE TABLE s(k TEXT PRIMARY KEY, rowid INTEGER) WITHOUT ROWID, STRICT; INSERT INTO s VALUES ('a', 1), ('b', 1)",
+    )
+    .unwrap();
+    drop(own);
+    assert_eq!(numbers(&server, "DELETE FROM app.dbo.s WHERE k = 'a'"), ["50001"]);
+    assert_eq!(server.rows("SELECT COUNT(*) FROM app.dbo.s"), ["2"]);
+}
+
+/// The rows of the server's views are made for a statement: what is put there would be gone.
+#[test]
+fn nothing_is_put_into_a_view_of_the_server() {
+    let server = Server::with(&[]);
+    let made =
+        "CREATE DATABASE app\nGO\nUSE app CREATE TABLE t(v sysname) INSERT INTO t VALUES ('x')";
+    server.run(made).succeeded();
+    for (script, number) in [
+        ("INSERT INTO sys.databases(name) VALUES ('q')", "259"),
+        ("INSERT INTO msdb.dbo.sysjobs(name) VALUES ('q')", "50001"),
+        ("USE app DELETE t OUTPUT deleted.v INTO sys.databases(name)", "259"),
+        ("USE app DELETE t OUTPUT deleted.v INTO msdb.dbo.backupset(name)", "50001"),
+        ("INSERT INTO sys.databases(name) EXEC ('SELECT 1')", "259"),
+    ] {
+        assert_eq!(numbers(&server, script), [number], "{script}");
+    }
+    assert_eq!(server.rows("SELECT v FROM app.dbo.t"), ["x"]);
+}
+
+/// Two databases commit one behind the other.
+#[test]
+fn rows_do_not_go_from_one_database_into_another() {
+    let server = Server::with(&[]);
+    let made = "CREATE DATABASE a CREATE DATABASE b\nGO\nUSE b CREATE TABLE kept(v int)\nGO\nUSE a CREATE TABLE t(v int) \
+                CREATE TABLE own(v int)";
+    server.run(made).succeeded();
+    server.run("INSERT INTO a.dbo.t VALUES (1), (2)").succeeded();
+    assert_eq!(numbers(&server, "DELETE a.dbo.t OUTPUT deleted.v INTO b.dbo.kept"), ["50001"]);
+    assert_eq!(
+        numbers(&server, "USE b UPDATE x SET v = 3 OUTPUT deleted.v INTO kept FROM a.dbo.t AS x"),
+        ["50001"]
+    );
+    assert_eq!(server.rows("SELECT v FROM a.dbo.t ORDER BY v"), ["1", "2"]);
+    assert_eq!(numbers(&server, "DELETE a.dbo.t OUTPUT deleted.v INTO a.dbo.own"), [""; 0]);
+    assert_eq!(server.rows("SELECT v FROM a.dbo.own ORDER BY v"), ["1", "2"]);
+}
+
+/// A procedure's temporary table is not its caller's of the same name.
+#[test]
+fn a_procedure_does_not_write_into_its_callers_table() {
+    let server = Server::with(&[]);
+    let script = "CREATE PROCEDURE dbo.inner_one AS BEGIN CREATE TABLE #q(z varchar(9)) INSERT INTO #q VALUES ('inner') END
+GO
+CREATE TABLE #q(z varchar(9))
+EXEC dbo.inner_one
+GO
+SELECT COUNT(*) AS n FROM #q";
+    let shown = server.run(script).all();
+    assert!(shown.contains("'a second table #q within a procedure' is not supported."), "{shown}");
+    assert!(shown.contains("\n0\n"), "{shown}");
+}
