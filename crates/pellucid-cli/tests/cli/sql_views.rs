@@ -746,7 +746,7 @@ fn what_is_in_a_database() {
     seen.differ(&columns[1], &columns[2], &["scale", "is_nullable", "default_object_id"]);
     let other = of("SELECT * FROM sys.columns WHERE object_id = OBJECT_ID('t')");
     seen.differ(&columns[0], &other[0], &["object_id"]);
-    let bits = columns[0].iter().filter(|(_, value)| **value == serde_json::Value::from(false));
+    let bits = columns[0].iter().filter(|(_, value)| value.as_bool() == Some(false));
     let off: Vec<_> = bits.map(|(name, _)| (name.clone(), false.into())).collect();
     for (name, value) in &off {
         if !seen.changed.contains(name) {

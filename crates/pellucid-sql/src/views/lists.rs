@@ -90,6 +90,7 @@ pub(super) enum Same {
 }
 
 impl Same {
+    /// As SQLite keeps it.
     pub fn value(self) -> Value {
         match self {
             Same::Number(number) => Value::Integer(number),
