@@ -176,10 +176,10 @@ fn names_that_people_have_themselves_are_theirs() {
     assert_eq!(numbers(&server, "EXEC msdb.dbo.sp_start_job 'j'"), ["14262"]);
     assert_eq!(numbers(&server, "EXEC msdb.dbo.sp_help_alert 'j'"), ["50001"]);
     // One that every database has is the server's, whoever made one of the name.
-    server.run("USE app\nGO\nCREATE PROCEDURE sp_who AS SELECT 7 AS a");
-    assert_eq!(numbers(&server, "USE app EXEC sp_who"), ["50001"]);
-    server.run("USE app\nGO\nCREATE SCHEMA own\nGO\nCREATE PROCEDURE own.sp_who AS SELECT 7 AS a");
-    assert_eq!(server.rows("SET NOCOUNT ON USE app EXEC own.sp_who").last().unwrap(), "7");
+    server.run("USE app\nGO\nCREATE PROCEDURE sp_lock AS SELECT 7 AS a");
+    assert_eq!(numbers(&server, "USE app EXEC sp_lock"), ["50001"]);
+    server.run("USE app\nGO\nCREATE SCHEMA own\nGO\nCREATE PROCEDURE own.sp_lock AS SELECT 7 AS a");
+    assert_eq!(server.rows("SET NOCOUNT ON USE app EXEC own.sp_lock").last().unwrap(), "7");
 }
 
 #[test]
@@ -204,7 +204,7 @@ fn what_is_refused_is_refused_before_anything_was_changed() {
     for statement in [
         "INSERT t SELECT 2 FROM sys.dm_os_wait_stats",
         "INSERT t SELECT CHECKSUM(3)",
-        "INSERT t EXEC sp_who",
+        "INSERT t EXEC sp_lock",
         "UPDATE t SET a = @@IDLE",
         "DELETE t WHERE a IN (SELECT rsc_dbid FROM syslockinfo)",
         "SELECT 1 AS a INTO u FROM sys.dm_os_wait_stats",

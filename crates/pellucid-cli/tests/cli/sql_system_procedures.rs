@@ -76,3 +76,64 @@ EXEC sp_own";
     let text = "Object 'sp_none' does not exist or is not a valid object for this operation.";
     assert_eq!(none, [("Msg 15001".to_owned(), text.to_owned())]);
 }
+
+#[test]
+fn space_is_told_in_kilobytes() {
+    let server = Server::with(&[]);
+    let made = "CREATE DATABASE app
+GO
+USE app
+GO
+CREATE TABLE t(a int NOT NULL PRIMARY KEY, b nvarchar(100))
+CREATE INDEX ix ON t(b)
+GO
+DECLARE @i int = 0
+WHILE @i < 200 BEGIN SET @i += 1 INSERT t VALUES (@i, REPLICATE(N'x', 90)) END";
+    assert!(refused(&server, made).is_empty());
+    let of_table = shown(&server, "USE app EXEC sp_spaceused 'dbo.t'").pop().unwrap();
+    let parts: Vec<&str> = of_table.split('|').map(str::trim).collect();
+    assert_eq!(parts[..2], ["t", "200"], "{of_table}");
+    let kb: Vec<i64> =
+        parts[2..].iter().map(|part| part.strip_suffix(" KB").unwrap().parse().unwrap()).collect();
+    assert!(kb[1] > 16 && kb[2] > 16 && kb[0] == kb[1] + kb[2] && kb[3] == 0, "{of_table}");
+    let whole = server.run("USE app EXEC sp_spaceused @updateusage = N'TRUE'").all();
+    assert!(whole.contains("database_name database_size unallocated space"), "{whole}");
+    assert!(whole.contains("reserved data index_size unused") && whole.contains(" MB"), "{whole}");
+    assert!(shown(&server, "EXEC sp_spaceused")[0].starts_with("master|"));
+    assert_eq!(refused(&server, "USE msdb EXEC sp_spaceused")[0].0, "Msg 50001");
+    let temporary =
+        shown(&server, "CREATE TABLE #h(a int) INSERT #h VALUES (1) EXEC sp_spaceused '#h'");
+    assert!(temporary[0].starts_with("#h|1|"), "{temporary:?}");
+    let none = refused(&server, "USE app EXEC sp_spaceused 'none'");
+    let text =
+        "The object 'none' does not exist in database 'app' or is invalid for this operation.";
+    assert_eq!(none, [("Msg 15009".to_owned(), text.to_owned())]);
+}
+
+#[test]
+fn this_session_and_the_filegroup_are_listed() {
+    let server = Server::with(&[]);
+    let own = shown(&server, "PRINT @@SPID EXEC sp_who");
+    let spid = own[0].clone();
+    let parts: Vec<&str> = own[1].split('|').map(str::trim).collect();
+    assert_eq!((parts[0], parts[6]), (spid.as_str(), "master"), "{own:?}");
+    assert_eq!(shown(&server, "EXEC sp_who 'active'").len(), 1);
+    assert!(shown(&server, "EXEC sp_who 1").is_empty());
+    let two = shown(&server, "EXEC sp_who2");
+    assert!(two.len() == 1 && two[0].contains("RUNNABLE"), "{two:?}");
+    assert_eq!(refused(&server, "EXEC sp_who 'nobody else'")[0].0, "Msg 15007");
+    assert_eq!(shown(&server, "EXEC sp_helpfilegroup"), ["PRIMARY|1|1"]);
+    assert_eq!(refused(&server, "EXEC sp_helpfilegroup 'other'")[0].0, "Msg 15325");
+}
+
+#[test]
+fn types_of_tables_are_refused_by_name() {
+    let server = Server::with(&[]);
+    for (statement, text) in [
+        ("CREATE TYPE dbo.tt AS TABLE (a int)", "'CREATE TYPE' is not supported."),
+        ("DECLARE @t dbo.tt", "'type dbo.tt' is not supported."),
+    ] {
+        let told = refused(&server, statement);
+        assert_eq!(told, [("Msg 50001".to_owned(), text.to_owned())], "{statement}");
+    }
+}

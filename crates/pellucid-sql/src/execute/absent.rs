@@ -100,15 +100,14 @@ impl Session {
                 false => Ok(()),
             };
         }
-        for name in names {
-            if let Some(place) = &place {
-                if self.has_trigger(Some(place), Some(name.object.as_str()))? {
-                    return Err(refused().into());
-                }
+        // The first of them that is not there ends it, and none is.
+        let Some(name) = names.first() else { return Ok(()) };
+        match &place {
+            Some(place) if self.has_trigger(Some(place), Some(name.object.as_str()))? => {
+                Err(refused().into())
             }
-            return Err(Message::unknown_target(&object_text(name)).into());
+            _ => Err(Message::unknown_target(&object_text(name)).into()),
         }
-        Ok(())
     }
 
     /// Whether SQLite has such a trigger: of a table, or in the current database.

@@ -3,7 +3,7 @@
 use pellucid_tsql::ast::{DbccArgument, DbccOption, Literal};
 use pellucid_tsql::secret::redact;
 
-use super::procedure::log_path;
+use super::procedure::log_bytes;
 use super::Done;
 use crate::message::{table, Message};
 use crate::session::Session;
@@ -131,8 +131,7 @@ impl Session {
         }
         let mut rows = Vec::new();
         for known in self.databases.instance.databases()? {
-            let bytes = std::fs::metadata(log_path(&known)).map_or(0, |metadata| metadata.len());
-            #[allow(clippy::cast_precision_loss)]
+            let bytes = log_bytes(&known);
             let megabytes = bytes as f64 / f64::from(1 << 20);
             rows.push(vec![
                 Value::Text(known.name.clone()),

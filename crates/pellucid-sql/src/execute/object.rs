@@ -80,7 +80,10 @@ impl Session {
     }
 
     /// Attached schema, SQLite's name, and whether it is a view.
-    pub(super) fn find(&self, name: &ObjectName) -> Done<Option<(String, String, bool)>> {
+    pub(in crate::execute) fn find(
+        &self,
+        name: &ObjectName,
+    ) -> Done<Option<(String, String, bool)>> {
         let schema = match name.object.as_str().starts_with('#') {
             true => "temp".to_owned(),
             false => self.databases.schema_of(name.database.as_ref())?.1,

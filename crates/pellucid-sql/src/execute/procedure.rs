@@ -9,8 +9,9 @@ mod history;
 mod jobs;
 mod registry;
 mod shell;
+mod space;
 
-pub(crate) use files::{access, log_path, size_kb};
+pub(crate) use files::{access, log_bytes, log_path, size_kb};
 pub(crate) use jobs::names as job_procedures;
 
 use std::sync::Arc;
@@ -125,6 +126,7 @@ pub(crate) const PROCEDURES: &[&str] = &[
     "sp_executesql",
     "sp_helpdb",
     "sp_helpfile",
+    "sp_helpfilegroup",
     "sp_helptext",
     "sp_ms_marksystemobject",
     "sp_msforeachdb",
@@ -132,6 +134,9 @@ pub(crate) const PROCEDURES: &[&str] = &[
     "sp_readerrorlog",
     "sp_renamedb",
     "sp_set_session_context",
+    "sp_spaceused",
+    "sp_who",
+    "sp_who2",
     "xp_cmdshell",
     "xp_create_subdir",
     "xp_delete_file",
@@ -249,6 +254,17 @@ impl Session {
             "sp_helpfile" => {
                 self.sp_helpfile(&Arguments::new("sp_helpfile", given, &["filename"])?)
             }
+            "sp_helpfilegroup" => self.sp_helpfilegroup(&Arguments::new(
+                "sp_helpfilegroup",
+                given,
+                &["filegroupname"],
+            )?),
+            "sp_spaceused" => {
+                let parameters = &["objname", "updateusage", "mode"];
+                self.sp_spaceused(&Arguments::new("sp_spaceused", given, parameters)?)
+            }
+            "sp_who" => self.sp_who(&Arguments::new("sp_who", given, &["loginame"])?),
+            "sp_who2" => self.sp_who2(&Arguments::new("sp_who2", given, &["loginame"])?),
             "sp_helpdb" => self.sp_helpdb(&Arguments::new("sp_helpdb", given, &["dbname"])?),
             "sp_databases" => self.sp_databases(),
             "sp_helptext" => self.sp_helptext(&Arguments::new("sp_helptext", given, &["objname"])?),

@@ -93,7 +93,7 @@ pub(crate) const EVERYWHERE: &str = "
     sp_help_spatial_geometry_index sp_help_spatial_geometry_index_xml sp_helpallowmerge_publication
     sp_helparticle sp_helparticlecolumns sp_helparticledts sp_helpconstraint sp_helpdatatypemap
     sp_helpdbfixedrole sp_helpdevice sp_helpdistpublisher sp_helpdistributiondb sp_helpdistributor
-    sp_helpdistributor_properties sp_helpdynamicsnapshot_job sp_helpextendedproc sp_helpfilegroup
+    sp_helpdistributor_properties sp_helpdynamicsnapshot_job sp_helpextendedproc 
     sp_helpgroup sp_helpindex sp_helplanguage sp_helplinkedsrvlogin sp_helplogins sp_helplogreader_agent
     sp_helpmergealternatepublisher sp_helpmergearticle sp_helpmergearticlecolumn
     sp_helpmergearticleconflicts sp_helpmergeconflictrows sp_helpmergedeleteconflictrows sp_helpmergefilter
@@ -157,7 +157,7 @@ pub(crate) const EVERYWHERE: &str = "
     sp_set_firewall_rule sp_setapprole sp_setautosapasswordanddisable sp_setdefaultdatatypemapping
     sp_setnetname sp_setoledbprop sp_setoraclepackageversion sp_setreplfailovermode
     sp_setsubscriptionxactseqno sp_setuserbylogin sp_show_openrowset_statistics sp_showcolv sp_showlineage
-    sp_showmemo_xml sp_showpendingchanges sp_showrowreplicainfo sp_spaceused sp_sparse_columns_100_rowset
+    sp_showmemo_xml sp_showpendingchanges sp_showrowreplicainfo sp_sparse_columns_100_rowset
     sp_special_columns sp_special_columns_100 sp_sproc_columns sp_sproc_columns_100 sp_sqlexec
     sp_srvrolepermission sp_startmergepullsubscription_agent sp_startmergepushsubscription_agent
     sp_startpublication_snapshot sp_startpullsubscription_agent sp_startpushsubscription_agent sp_statistics
@@ -180,7 +180,7 @@ pub(crate) const EVERYWHERE: &str = "
     sp_validatemergesubscription sp_validlang sp_validname sp_verify_database_ledger
     sp_verify_database_ledger_from_digest_storage sp_verifypublisher sp_views_rowset
     sp_vupgrade_mergeobjects sp_vupgrade_mergetables sp_vupgrade_replication
-    sp_vupgrade_replsecurity_metadata sp_who sp_who2 sp_write_sysjobstep_log sp_xa_commit sp_xa_end
+    sp_vupgrade_replsecurity_metadata sp_write_sysjobstep_log sp_xa_commit sp_xa_end
     sp_xa_forget sp_xa_forget_ex sp_xa_init sp_xa_init_ex sp_xa_prepare sp_xa_prepare_ex sp_xa_recover
     sp_xa_rollback sp_xa_start sp_xcs_mark_column_relation sp_xml_preparedocument sp_xml_removedocument
     sp_xml_schema_rowset sp_xp_cmdshell_proxy_account sp_xtp_bind_db_resource_pool

@@ -214,6 +214,10 @@ fn cursors_and_labels() {
         "GOTO done",
         "done:",
         "DROP PROCEDURE IF EXISTS p, dbo.q",
+        "DROP TRIGGER IF EXISTS a, dbo.b ON ALL SERVER",
+        "DROP SERVER ROLE r",
+        "DISABLE TRIGGER ALL ON DATABASE",
+        "ENABLE TRIGGER a, b ON dbo.t",
     ]);
     prints_as(&[
         (

@@ -179,14 +179,20 @@ pub(crate) fn log_path(known: &Known) -> std::path::PathBuf {
     name.into()
 }
 
+/// Bytes of the log beside a database.
+pub(crate) fn log_bytes(known: &Known) -> u64 {
+    bytes_of(&log_path(known))
+}
+
 fn bytes_on_disk(known: &Known) -> u64 {
-    let of = |path: &std::path::Path| {
-        std::fs::metadata(path)
-            .ok()
-            .filter(std::fs::Metadata::is_file)
-            .map_or(0, |metadata| metadata.len())
-    };
-    of(&known.path) + of(&log_path(known))
+    bytes_of(&known.path) + log_bytes(known)
+}
+
+fn bytes_of(path: &std::path::Path) -> u64 {
+    std::fs::metadata(path)
+        .ok()
+        .filter(std::fs::Metadata::is_file)
+        .map_or(0, |metadata| metadata.len())
 }
 
 /// `user_access_desc`

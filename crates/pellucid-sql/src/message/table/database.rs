@@ -71,6 +71,8 @@ rows! {
         "The configuration option '{name}' does not exist, or it may be an advanced option.";
     15129, 16, BAD_OPTION_VALUE =
         "'{value}' is not a valid value for configuration option '{option}'.";
+    15325, 16, UNKNOWN_FILEGROUP =
+        "The current database does not contain a filegroup named '{name}'.";
     15325, 16, NO_SUCH_FILE = "The file '{name}' does not exist.";
     15457, 10, OPTION_CHANGED =
         "Configuration option '{option}' changed from {before} to {value}. Run the RECONFIGURE statement to install.";

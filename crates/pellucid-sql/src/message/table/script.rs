@@ -113,6 +113,8 @@ rows! {
          CATCH block, or add error parameters to the THROW statement.";
     15001, 16, NO_SUCH_OBJECT =
         "Object '{name}' does not exist or is not a valid object for this operation.";
+    15007, 16, NO_SUCH_LOGIN =
+        "'{name}' is not a valid login or you do not have permission.";
     15009, 16, UNKNOWN_OBJECT_IN =
         "The object '{name}' does not exist in database '{database}' or is invalid for this operation.";
     15150, 16, CANNOT_DROP_FIXED = "Cannot drop the {what} '{name}'.";
