@@ -241,7 +241,7 @@ fn a_password_is_taken_by_no_argument() {
     }
     assert!(!place.path("keys").exists(), "something was begun");
     // What is between quotes is not always one.
-    assert_eq!(sql(&place, &["-Q", "PRINT 'PASSWORD = ' + 'x'"]).succeeded(), "PASSWORD = x\n");
+    assert_eq!(sql(&place, &["-Q", "PRINT 'PASSWORD: ' + 'x'"]).succeeded(), "PASSWORD: x\n");
     // From the environment it comes, and the echo does not show it.
     let mut command = place.command(PELLUCID);
     command.env("SECRET_OF_KEY", "Marker-71f3-Long-Enough");

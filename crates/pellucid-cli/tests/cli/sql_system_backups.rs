@@ -94,7 +94,7 @@ RESTORE DATABASE msdb FROM DISK = '@/msdb.bak' WITH REPLACE;",
     // A copy of it under another name, to look into.
     runs(
         &server,
-        "RESTORE DATABASE old FROM DISK = '@/msdb.bak' WITH MOVE 'msdb' TO '@/old.db';
+        "RESTORE DATABASE old FROM DISK = '@/msdb.bak' WITH MOVE 'MSDBData' TO '@/old.db';
 IF (SELECT COUNT(*) FROM old.dbo.pellucid_module) <> 2 THROW 50001, 'lost', 1;",
     );
 }

@@ -55,7 +55,8 @@ pub(crate) fn make(folder: &Path) -> std::io::Result<()> {
 
 /// The mount points that the machine is to have. Source: fstab(5).
 fn declared() -> Vec<PathBuf> {
-    let table = std::fs::read_to_string("/etc/fstab").unwrap_or_default();
+    let table = pellucid_files::regular::open(Path::new("/etc/fstab"));
+    let table = table.and_then(std::io::read_to_string).unwrap_or_default();
     let entries = table.lines().map(str::trim).filter(|line| !line.starts_with('#'));
     let points = entries.filter_map(|line| line.split_whitespace().nth(1));
     points.map(|point| PathBuf::from(point.replace("\\040", " "))).collect()

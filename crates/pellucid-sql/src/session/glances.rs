@@ -71,13 +71,13 @@ struct Glance {
 pub(super) struct Glances(RefCell<HashMap<i64, Glance>>);
 
 impl Glances {
-    pub fn kind(&self, id: i64, stamp: &Stamp) -> Option<Rc<Kind>> {
+    pub(super) fn kind(&self, id: i64, stamp: &Stamp) -> Option<Rc<Kind>> {
         let glances = self.0.borrow();
         let (then, kind) = glances.get(&id)?.kind.as_ref()?;
         (then == stamp).then(|| Rc::clone(kind))
     }
 
-    pub fn keep_kind(&self, id: i64, stamp: Stamp, kind: &Rc<Kind>) {
+    pub(super) fn keep_kind(&self, id: i64, stamp: Stamp, kind: &Rc<Kind>) {
         let is_still = match kind.as_ref() {
             Kind::Empty | Kind::Plain => !stamp.has_copy(),
             Kind::Sealed(sealed) => {
@@ -92,13 +92,13 @@ impl Glances {
         }
     }
 
-    pub fn files(&self, id: i64, stamp: &Stamp) -> Option<Vec<DatabaseFile>> {
+    pub(super) fn files(&self, id: i64, stamp: &Stamp) -> Option<Vec<DatabaseFile>> {
         let glances = self.0.borrow();
         let (then, files) = glances.get(&id)?.files.as_ref()?;
         (then == stamp).then(|| files.clone())
     }
 
-    pub fn keep_files(&self, id: i64, stamp: Stamp, files: &[DatabaseFile]) {
+    pub(super) fn keep_files(&self, id: i64, stamp: Stamp, files: &[DatabaseFile]) {
         self.0.borrow_mut().entry(id).or_default().files = Some((stamp, files.to_vec()));
     }
 }

@@ -52,6 +52,7 @@ impl Programs {
         (number, is_new)
     }
 
+    /// Keeps the program of that number.
     pub fn keep(&self, number: usize, program: Program) {
         if let Some(place) = self.state().programs.get_mut(number) {
             *place = Some(Arc::new(program));

@@ -46,7 +46,7 @@ pub(super) struct Within {
 }
 
 impl Within {
-    pub fn of(database: &Name, name: &ObjectName, is_bound: bool) -> Self {
+    pub(super) fn of(database: &Name, name: &ObjectName, is_bound: bool) -> Self {
         Self { database: database.clone(), name: name.clone(), is_bound }
     }
 

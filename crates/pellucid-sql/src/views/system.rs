@@ -1,5 +1,7 @@
 //! sys.dm_os_volume_stats, sys.dm_os_performance_counters, sys.dm_os_sys_info, sys.dm_os_host_info
 
+use std::path::Path;
+
 use pellucid_files::paths::directory_of;
 use pellucid_files::volume::Volume;
 
@@ -192,7 +194,10 @@ pub(super) fn file_exists(databases: &Databases) -> Result<Vec<Row>> {
 pub(super) fn host(_: &Databases) -> Result<Vec<Row>> {
     let release = ["/etc/os-release", "/usr/lib/os-release"]
         .iter()
-        .find_map(|path| std::fs::read_to_string(path).ok())
+        .find_map(|path| {
+            let file = pellucid_files::regular::open(Path::new(path));
+            file.and_then(std::io::read_to_string).ok()
+        })
         .unwrap_or_default();
     let value = |key: &str| {
         let written = release.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix('='))?;
