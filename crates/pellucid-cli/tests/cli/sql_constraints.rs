@@ -49,6 +49,8 @@ INSERT t(a) VALUES (4)";
         rows("SELECT n, a, b, p, c FROM t ORDER BY n")[1..],
         ["10|1|x|1|NULL", "11|2|y|NULL|NULL", "13|4|none|NULL|NULL"]
     );
+    let types = "SELECT TYPE_NAME(user_type_id), is_identity FROM sys.columns WHERE name = 'n'";
+    assert_eq!(rows(types)[1..], ["int|1"]);
     for index in ["PK_t", "UQ_t", "ix_b"] {
         let rebuild = format!("USE app ALTER INDEX {index} ON t REBUILD");
         assert_eq!(told(&server, &rebuild), [""; 0], "{index}");

@@ -6,7 +6,7 @@ use rusqlite::OptionalExtension;
 use super::object::{constraint_text, default_text, first_name};
 use super::Done;
 use crate::message::{table, Message};
-use crate::session::{row_name, Session};
+use crate::session::{row_name, Session, IDENTITY_IS};
 use crate::translate::quoted;
 
 /// What SQLite says of a column.
@@ -150,20 +150,28 @@ impl Session {
 }
 
 impl Text {
-    /// None of a text with comments, or with options behind its bracket.
+    /// None of a text with comments, but for those that give an identity its type, or with options behind its bracket.
     fn of(sql: &str) -> Option<Self> {
-        if sql.contains("--") || sql.contains("/*") {
-            return None;
-        }
         let head = sql.strip_prefix("CREATE TABLE ")?;
         let (mut depth, mut quote, mut parts, mut open) = (0_u32, None, Vec::new(), None);
         let mut start = 0;
+        let mut end_of_comment = 0;
         for (at, next) in head.char_indices() {
+            if at < end_of_comment {
+                continue;
+            }
             match (quote, next) {
                 (Some(close), _) if next == close => quote = None,
                 (Some(_), _) => {}
                 (None, '"' | '`' | '\'') => quote = Some(next),
                 (None, '[') => quote = Some(']'),
+                (None, '-') if head[at..].starts_with("--") => return None,
+                (None, '/') if head[at..].starts_with(IDENTITY_IS) => {
+                    if !head[..at].ends_with(" INTEGER ") {
+                        return None;
+                    }
+                    end_of_comment = at + head[at..].find("*/")? + 2;
+                }
                 (None, '(') => {
                     depth += 1;
                     if depth == 1 {
