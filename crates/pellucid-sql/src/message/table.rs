@@ -106,6 +106,8 @@ mod tests {
         8928,
         // A function without OVER, or one that takes none.
         10753,
+        // A filegroup, or a file, that is not there.
+        15325,
         // From here on a number is a kind of message of Pellucid's own.
         OF_SQLITE,
         MISUSE,

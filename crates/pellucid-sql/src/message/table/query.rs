@@ -60,8 +60,8 @@ rows! {
     257, 16, NO_IMPLICIT_CONVERSION =
         "Implicit conversion from data type {from} to {to} is not allowed. Use the CONVERT function to run this query.";
     258, 15, NO_METHODS = "Cannot call methods on {type}.";
-    263, 16, NO_TABLE = "Must specify table to select from.";
     259, 16, CATALOG_CHANGED = "Ad hoc updates to system catalogs are not allowed.";
+    263, 16, NO_TABLE = "Must specify table to select from.";
     264, 16, ASSIGNED_TWICE =
         "The column name '{column}' is specified more than once in the SET clause or column list of an INSERT. A \
          column cannot be assigned more than one value in the same clause. Modify the clause to make sure that a \
