@@ -176,6 +176,17 @@ impl Way {
         self.open(OFlags::PATH)?.metadata()
     }
 
+    /// What lies beside the file, its name with this at its end; a symbolic link is not followed.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn look_beside(&self, ending: &str) -> io::Result<Metadata> {
+        let mut name = self.name.clone();
+        name.push(ending);
+        let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        File::from(open_at(&self.directory, name.as_os_str(), flags, Mode::empty())?).metadata()
+    }
+
     /// Opens the file that has the name now. A symbolic link is never followed: the walk has followed those that were there.
     ///
     /// # Errors

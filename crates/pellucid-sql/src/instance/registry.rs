@@ -1,5 +1,6 @@
 //! The databases behind their names.
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use rusqlite::{OptionalExtension, Row};
@@ -307,7 +308,23 @@ impl Instance {
     /// SQLite's.
     pub fn option(&self, known: &Known, name: &str) -> Result<Option<i64>> {
         let sql = "SELECT value FROM pellucid_option WHERE database_id = ?1 AND name = ?2";
-        Ok(self.msdb.query_row(sql, (known.id, name), |row| row.get(0)).optional()?)
+        let mut statement = self.msdb.prepare_cached(sql)?;
+        Ok(statement.query_row((known.id, name), |row| row.get(0)).optional()?)
+    }
+
+    /// What was set of all of them, by the numbers of the databases.
+    ///
+    /// # Errors
+    /// SQLite's.
+    pub fn options(&self) -> Result<HashMap<i64, HashMap<String, i64>>> {
+        let mut options: HashMap<i64, HashMap<String, i64>> = HashMap::new();
+        let mut statement =
+            self.msdb.prepare_cached("SELECT database_id, name, value FROM pellucid_option")?;
+        let mut rows = statement.query([])?;
+        while let Some(row) = rows.next()? {
+            options.entry(row.get(0)?).or_default().insert(row.get(1)?, row.get(2)?);
+        }
+        Ok(options)
     }
 
     /// The DEK that was asked for.

@@ -59,8 +59,6 @@ pub(crate) struct Databases {
     table_variables: Cell<u32>,
     pub(super) read_views: RefCell<Vec<ReadView>>,
     pub(super) read_functions: RefCell<Vec<ReadFunction>>,
-    /// While the rows of a view are made, which may be of what was seen before.
-    lists_rows: Cell<bool>,
     glances: Glances,
     /// Procedures that end with the session.
     pub(super) temporary_procedures: RefCell<Vec<Module>>,
@@ -95,7 +93,6 @@ impl Databases {
             table_variables: Cell::new(0),
             read_views: RefCell::default(),
             read_functions: RefCell::default(),
-            lists_rows: Cell::new(false),
             glances: Glances::default(),
             temporary_procedures: RefCell::default(),
             lists_views: Cell::new(false),
@@ -307,7 +304,7 @@ impl Databases {
         if let Some(seen) = seen.filter(|_| is_attached && !self.connection.is_autocommit()) {
             return Ok(Ok(seen));
         }
-        let stamp = self.lists_rows.get().then(|| Stamp::of(&known.path)).flatten();
+        let stamp = self.glances.stamp(known);
         if let Some(kind) = stamp.as_ref().and_then(|now| self.glances.kind(known.id, now)) {
             return Ok(Ok(kind));
         }
@@ -381,7 +378,7 @@ impl Databases {
         if known.is_system() {
             return Ok(DatabaseFile::defaults(&known.name).into());
         }
-        let stamp = self.lists_rows.get().then(|| Stamp::of(&known.path)).flatten();
+        let stamp = self.glances.stamp(known);
         if let Some(files) = stamp.as_ref().and_then(|now| self.glances.files(known.id, now)) {
             return Ok(files);
         }
@@ -559,19 +556,7 @@ impl Databases {
             self.shared.set_names(names, certificates, folders);
         }
         if has("'DATABASEPROPERTY") {
-            let mut properties = Vec::new();
-            for known in self.instance.databases()? {
-                let recovery = self.recovery(&known)?;
-                properties.push(DatabaseProperties {
-                    good_check: self.good_check(&known),
-                    status: known.shown_state(recovery.standing).name(),
-                    access: access(&known),
-                    recovery: recovery_model(recovery.model),
-                    is_in_standby: recovery.standing == Standing::Standby,
-                    is_read_only: known.is_read_only || recovery.standing == Standing::Standby,
-                    name: known.name,
-                });
-            }
+            let properties = self.glances.while_rows_are_made(|| self.properties())?;
             self.shared.set_properties(properties);
         }
         let has_columns = has("'COL_");
@@ -589,6 +574,23 @@ impl Databases {
             self.shared.set_keys(views::key_ids(self)?);
         }
         Ok(())
+    }
+
+    fn properties(&self) -> Result<Vec<DatabaseProperties>> {
+        let mut properties = Vec::new();
+        for known in self.instance.databases()? {
+            let recovery = self.recovery(&known)?;
+            properties.push(DatabaseProperties {
+                good_check: self.good_check(&known),
+                status: known.shown_state(recovery.standing).name(),
+                access: access(&known),
+                recovery: recovery_model(recovery.model),
+                is_in_standby: recovery.standing == Standing::Standby,
+                is_read_only: known.is_read_only || recovery.standing == Standing::Standby,
+                name: known.name,
+            });
+        }
+        Ok(properties)
     }
 
     /// When the last CHECKDB of a database ended that found nothing; 1900-01-01 if none did, as SQL Server has it.
@@ -740,10 +742,7 @@ impl Databases {
         // Of each database its own: a statement may name the same view of two.
         let name = quoted(&format!("{}.{}.{}", self.current_id(), view.schema, view.name));
         let columns: Vec<String> = view.columns.iter().map(|(name, _)| quoted(name)).collect();
-        self.lists_rows.set(true);
-        let rows = (view.rows)(self);
-        self.lists_rows.set(false);
-        let rows = rows?;
+        let rows = self.glances.while_rows_are_made(|| (view.rows)(self))?;
         let temporary = format!("temp.{name}");
         self.connection.execute_batch(&format!(
             "CREATE TABLE IF NOT EXISTS {temporary}({}); DELETE FROM {temporary}",

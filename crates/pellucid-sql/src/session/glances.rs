@@ -12,9 +12,9 @@ use std::rc::Rc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use pellucid_engine::inspect::Kind;
-use pellucid_files::paths::{beside, copy_path, look, own_name};
+use pellucid_files::way::Way;
 
-use crate::instance::DatabaseFile;
+use crate::instance::{DatabaseFile, Known};
 
 /// Times of files have steps: two changes within one of them look like one.
 const SETTLED: Duration = Duration::from_millis(100);
@@ -23,18 +23,21 @@ const SETTLED: Duration = Duration::from_millis(100);
 type File = (u64, u64, u64, i128, i128);
 
 /// The database, its log, its journal, and the copy that a conversion makes.
+const ENDINGS: [&str; 4] = ["", "-wal", "-journal", "-pellucid"];
+
+/// Of each of [`ENDINGS`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Stamp([Option<File>; 4]);
 
 impl Stamp {
     /// Of the files of a database; none where one of them has changed just now.
     pub fn of(database: &Path) -> Option<Self> {
-        let own = own_name(database);
-        let files = [own.clone(), beside(&own, "-wal"), beside(&own, "-journal"), copy_path(&own)];
+        let way = Way::of(database).ok()?;
         let mut stamps = [None; 4];
-        for (at, (stamp, path)) in stamps.iter_mut().zip(&files).enumerate() {
+        for (stamp, ending) in stamps.iter_mut().zip(ENDINGS) {
+            let found = way.look_beside(ending).ok();
             // A connection makes an empty log and takes it away again.
-            let found = look(path).ok().filter(|found| at == 0 || found.len() > 0);
+            let found = found.filter(|found| ending.is_empty() || found.len() > 0);
             *stamp = found.map(|found| {
                 let time = |seconds: i64, nanoseconds: i64| {
                     i128::from(seconds) * 1_000_000_000 + i128::from(nanoseconds)
@@ -68,11 +71,30 @@ struct Glance {
 
 /// By the number of the database.
 #[derive(Default)]
-pub(super) struct Glances(RefCell<HashMap<i64, Glance>>);
+pub(super) struct Glances {
+    kept: RefCell<HashMap<i64, Glance>>,
+    /// The stamps that the rows being made now go by: of each database one. None while no rows are made.
+    stamps: RefCell<Option<HashMap<i64, Option<Stamp>>>>,
+}
 
 impl Glances {
+    /// What `make` makes may be of what was seen before.
+    pub(super) fn while_rows_are_made<R>(&self, make: impl FnOnce() -> R) -> R {
+        let outer = self.stamps.replace(Some(HashMap::new()));
+        let made = make();
+        self.stamps.replace(outer);
+        made
+    }
+
+    /// The stamp of a database, if rows are being made and it has one.
+    pub(super) fn stamp(&self, known: &Known) -> Option<Stamp> {
+        let mut stamps = self.stamps.borrow_mut();
+        let stamps = stamps.as_mut()?;
+        stamps.entry(known.id).or_insert_with(|| Stamp::of(&known.path)).clone()
+    }
+
     pub(super) fn kind(&self, id: i64, stamp: &Stamp) -> Option<Rc<Kind>> {
-        let glances = self.0.borrow();
+        let glances = self.kept.borrow();
         let (then, kind) = glances.get(&id)?.kind.as_ref()?;
         (then == stamp).then(|| Rc::clone(kind))
     }
@@ -88,24 +110,32 @@ impl Glances {
             _ => false,
         };
         if is_still {
-            self.0.borrow_mut().entry(id).or_default().kind = Some((stamp, Rc::clone(kind)));
+            self.kept.borrow_mut().entry(id).or_default().kind = Some((stamp, Rc::clone(kind)));
         }
     }
 
     pub(super) fn files(&self, id: i64, stamp: &Stamp) -> Option<Vec<DatabaseFile>> {
-        let glances = self.0.borrow();
+        let glances = self.kept.borrow();
         let (then, files) = glances.get(&id)?.files.as_ref()?;
         (then == stamp).then(|| files.clone())
     }
 
     pub(super) fn keep_files(&self, id: i64, stamp: Stamp, files: &[DatabaseFile]) {
-        self.0.borrow_mut().entry(id).or_default().files = Some((stamp, files.to_vec()));
+        self.kept.borrow_mut().entry(id).or_default().files = Some((stamp, files.to_vec()));
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use pellucid_files::paths::{beside, copy_path};
+
     use super::*;
+
+    #[test]
+    fn the_copy_has_its_name() {
+        let database = Path::new("/folder/a.db");
+        assert_eq!(copy_path(database), beside(database, ENDINGS[3]));
+    }
 
     #[test]
     fn what_has_changed_is_looked_at_again() {

@@ -185,11 +185,14 @@ pub(super) fn databases(databases: &Databases) -> Result<Vec<Row>> {
     instance.register_known()?;
     let keys = super::key::states(databases)?;
     let by_server = pellucid_keyring::Keyring::opens_by_service_key(instance.home(), None)?;
+    let is_declared = instance.is_master_key_declared()?;
+    let options = instance.options()?;
     let mut rows = Vec::new();
     for known in instance.databases()? {
-        let option = |name: &str| instance.option(&known, name);
+        let options = options.get(&known.id);
+        let option = |name: &str| options.and_then(|all| all.get(name)).copied();
         let state = keys.iter().find(|state| state.id == known.id);
-        let declared = known.id == MASTER && instance.is_master_key_declared()? && by_server;
+        let declared = known.id == MASTER && is_declared && by_server;
         let recovery = databases.recovery(&known)?;
         let waiting = databases.waits_for_backup(&known, &recovery);
         let (wait, waits_for) = match databases.holds_log(&recovery, waiting) {
@@ -201,7 +204,7 @@ pub(super) fn databases(databases: &Databases) -> Result<Vec<Row>> {
             1 => "TORN_PAGE_DETECTION",
             _ => "CHECKSUM",
         };
-        let snapshots = option("ALLOW_SNAPSHOT_ISOLATION")?.unwrap_or(0);
+        let snapshots = option("ALLOW_SNAPSHOT_ISOLATION").unwrap_or(0);
         let mut row = vec![
             text(&known.name),
             Value::Integer(known.id),
@@ -213,20 +216,20 @@ pub(super) fn databases(databases: &Databases) -> Result<Vec<Row>> {
             Value::Integer(known.access),
             text(access(&known)),
             flag(known.is_read_only || recovery.standing == Standing::Standby),
-            Value::Integer(option("AUTO_CLOSE")?.unwrap_or(0)),
-            Value::Integer(option("AUTO_SHRINK")?.unwrap_or(0)),
+            Value::Integer(option("AUTO_CLOSE").unwrap_or(0)),
+            Value::Integer(option("AUTO_SHRINK").unwrap_or(0)),
             Value::Integer(known.shown_state(recovery.standing) as i64),
             text(known.shown_state(recovery.standing).name()),
             flag(recovery.standing == Standing::Standby),
             Value::Null,
             Value::Integer(snapshots),
-            Value::Integer(option("READ_COMMITTED_SNAPSHOT")?.unwrap_or(0)),
+            Value::Integer(option("READ_COMMITTED_SNAPSHOT").unwrap_or(0)),
             Value::Integer(recovery.model),
             text(recovery_model(recovery.model)),
             Value::Integer(known.page_verify),
             text(verify),
-            Value::Integer(option("AUTO_CREATE_STATISTICS")?.unwrap_or(1)),
-            Value::Integer(option("AUTO_UPDATE_STATISTICS")?.unwrap_or(1)),
+            Value::Integer(option("AUTO_CREATE_STATISTICS").unwrap_or(1)),
+            Value::Integer(option("AUTO_UPDATE_STATISTICS").unwrap_or(1)),
             flag(declared),
             flag(false),
             flag(false),
@@ -246,8 +249,7 @@ pub(super) fn databases(databases: &Databases) -> Result<Vec<Row>> {
             Value::Null,
         ];
         for (_, switch) in SWITCHES {
-            let on = switch.map(option).transpose()?.flatten();
-            row.push(Value::Integer(on.unwrap_or(0)));
+            row.push(Value::Integer(switch.and_then(option).unwrap_or(0)));
         }
         rows.push(row);
     }
