@@ -64,14 +64,11 @@ fn redacted(text: &str) -> (Cow<'_, str>, bool) {
     let mut private_key = PrivateKey::Outside;
     let is_open = loop {
         match lexer.token() {
-            Ok(Token { kind: TokenKind::End, .. }) => break is_set(before),
+            Ok(Token { kind: TokenKind::End, .. }) => break follows_secret(before),
             Ok(token) => {
                 let (start, end) = (token.start as usize, token.end as usize);
                 private_key = private_key.after(token.kind);
-                goes_on &= !matches!(
-                    token.kind,
-                    TokenKind::Symbol(Symbol::Semicolon) | TokenKind::Keyword(_)
-                );
+                goes_on &= !begins_statement(token.kind);
                 if token.kind == TokenKind::QuotedName && text[start..].starts_with('"') {
                     let value = text[start + 1..end - 1].replace("\"\"", "\"");
                     if follows_secret(before) || (goes_on && !value.starts_with(['\'', '"'])) {
@@ -165,6 +162,34 @@ fn is_word(token: TokenKind) -> bool {
     )
 }
 
+/// A token that no expression goes on behind. CASE, CONVERT and their like are parts of one.
+fn begins_statement(token: TokenKind) -> bool {
+    use Keyword as K;
+    matches!(
+        token,
+        TokenKind::Symbol(Symbol::Semicolon)
+            | TokenKind::Keyword(
+                K::ALTER
+                    | K::BACKUP
+                    | K::CREATE
+                    | K::DECLARE
+                    | K::DELETE
+                    | K::DROP
+                    | K::EXEC
+                    | K::EXECUTE
+                    | K::IF
+                    | K::INSERT
+                    | K::PRINT
+                    | K::RAISERROR
+                    | K::RESTORE
+                    | K::RETURN
+                    | K::SET
+                    | K::USE
+                    | K::WHILE
+            )
+    )
+}
+
 /// Whether PASSWORD, SECRET or PRIVATE occurs at all, in any case.
 fn mentions_secret(text: &str) -> bool {
     let bytes = text.as_bytes();
@@ -223,6 +248,18 @@ mod tests {
             (
                 "EXEC('WITH PASSWORD = ' + QUOTENAME('x', ''''))",
                 "EXEC('WITH PASSWORD = ' + QUOTENAME('***', ''''))",
+            ),
+            (
+                "EXEC('.. PASSWORD = ''' + CONVERT(nvarchar(9), 'x') + '''')",
+                "EXEC('.. PASSWORD = ***' + CONVERT(nvarchar(9), '***') + '''')",
+            ),
+            (
+                "EXEC('.. PASSWORD = ''' + CASE WHEN 1 = 1 THEN 'x' ELSE LEFT('y', 2) END + ''', ' + 'z')",
+                "EXEC('.. PASSWORD = ***' + CASE WHEN 1 = 1 THEN '***' ELSE LEFT('***', 2) END + ''', ' + 'z')",
+            ),
+            (
+                "EXEC('.. MEDIAPASSWORD ' + QUOTENAME('x', '''')) PRINT 'z'",
+                "EXEC('.. MEDIAPASSWORD ' + QUOTENAME('***', '''')) PRINT 'z'",
             ),
             ("SELECT password \"x\"", "SELECT password \"***\""),
             ("PASSWORD \"never ends", "PASSWORD ***"),
