@@ -100,3 +100,38 @@ CREATE TABLE child(a int REFERENCES keyed(a))",
         assert_eq!(text(), before, "{action}");
     }
 }
+
+/// Words of a table's text within literals and names are no words of it.
+#[test]
+fn words_within_literals_and_names_say_nothing() {
+    let server = server();
+    let words = [
+        "a PRIMARY KEY AUTOINCREMENT b",
+        "a CONSTRAINT b",
+        "INTEGER /* identity is int */ PRIMARY KEY AUTOINCREMENT",
+        "a, b (c -- d",
+    ];
+    for (at, words) in words.into_iter().enumerate() {
+        let script = format!(
+            "USE app
+CREATE TABLE e{at}(id int NOT NULL, [{words}] varchar(80) NOT NULL DEFAULT '{words}')
+CREATE TABLE i{at}(n int IDENTITY, [{words}] varchar(80) NOT NULL DEFAULT '{words}')
+GO
+ALTER TABLE e{at} ADD CONSTRAINT PK_e{at} PRIMARY KEY ([{words}])
+ALTER TABLE i{at} ADD CONSTRAINT PK_i{at} PRIMARY KEY (n)
+GO
+INSERT e{at}(id) VALUES (1)
+INSERT i{at} DEFAULT VALUES"
+        );
+        assert_eq!(told(&server, &script), [""; 0], "{words}");
+        let again = format!("USE app INSERT e{at}(id) VALUES (2)");
+        assert_eq!(told(&server, &again), ["2627"], "{words}");
+        let rows = |query: &str| server.rows(&format!("SET NOCOUNT ON USE app {query}"));
+        assert_eq!(rows(&format!("SELECT * FROM e{at}"))[1..], [format!("1|{words}")]);
+        assert_eq!(rows(&format!("SELECT * FROM i{at}"))[1..], [format!("1|{words}")]);
+        let keys = "SELECT COUNT(*) FROM sys.key_constraints WHERE type = 'PK'";
+        assert_eq!(rows(keys)[1..], [(2 * (at + 1)).to_string()], "{words}");
+        let identity = format!("SELECT is_identity FROM sys.columns WHERE object_id = OBJECT_ID('e{at}') ORDER BY column_id");
+        assert_eq!(rows(&identity)[1..], ["0", "0"], "{words}");
+    }
+}

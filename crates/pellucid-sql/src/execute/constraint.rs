@@ -9,6 +9,9 @@ use crate::message::{table, Message};
 use crate::session::{row_name, Session, IDENTITY_IS};
 use crate::translate::quoted;
 
+/// Behind the type of an identity, which is the key of its table.
+const IDENTITY: &str = " PRIMARY KEY AUTOINCREMENT";
+
 /// What SQLite says of a column.
 struct Found {
     name: String,
@@ -153,37 +156,33 @@ impl Text {
     /// None of a text with comments, but for those that give an identity its type, or with options behind its bracket.
     fn of(sql: &str) -> Option<Self> {
         let head = sql.strip_prefix("CREATE TABLE ")?;
-        let (mut depth, mut quote, mut parts, mut open) = (0_u32, None, Vec::new(), None);
+        let (mut depth, mut parts, mut open) = (0_u32, Vec::new(), None);
         let mut start = 0;
         let mut end_of_comment = 0;
-        for (at, next) in head.char_indices() {
+        for (at, next) in unquoted(head) {
             if at < end_of_comment {
                 continue;
             }
-            match (quote, next) {
-                (Some(close), _) if next == close => quote = None,
-                (Some(_), _) => {}
-                (None, '"' | '`' | '\'') => quote = Some(next),
-                (None, '[') => quote = Some(']'),
-                (None, '-') if head[at..].starts_with("--") => return None,
-                (None, '/') if head[at..].starts_with(IDENTITY_IS) => {
+            match next {
+                '-' if head[at..].starts_with("--") => return None,
+                '/' if head[at..].starts_with(IDENTITY_IS) => {
                     if !head[..at].ends_with(" INTEGER ") {
                         return None;
                     }
                     end_of_comment = at + head[at..].find("*/")? + 2;
                 }
-                (None, '(') => {
+                '(' => {
                     depth += 1;
                     if depth == 1 {
                         open = Some(at);
                         start = at + 1;
                     }
                 }
-                (None, ',') if depth == 1 => {
+                ',' if depth == 1 => {
                     parts.push(head[start..at].to_owned());
                     start = at + 1;
                 }
-                (None, ')') => {
+                ')' => {
                     depth = depth.checked_sub(1)?;
                     if depth == 0 {
                         parts.push(head[start..at].to_owned());
@@ -256,8 +255,8 @@ impl Text {
         table: &str,
         columns: &[Found],
     ) -> Done {
-        let identity = self.parts.iter().find(|part| part.contains(" PRIMARY KEY AUTOINCREMENT"));
-        let identity = identity.and_then(|part| first_name(part));
+        let of_identity = |part: &&String| find(part, IDENTITY).is_some();
+        let identity = self.parts.iter().find(of_identity).and_then(|part| first_name(part));
         if identity.is_none() && columns.iter().any(|column| column.is_key) {
             let twice = Message::of(table::PRIMARY_KEY_TWICE, [&table]);
             return Err(super::Raised::from(twice).and(not_made()));
@@ -278,20 +277,40 @@ impl Text {
             (Some(text), ..) => self.parts.push(text),
             // The identity is the table's key already: it gets the name.
             (None, Some(name), Some(identity)) => {
-                let named =
-                    format!(" CONSTRAINT {} PRIMARY KEY AUTOINCREMENT", quoted(name.as_str()));
                 if let Some(part) = self.column(&identity) {
-                    if part.contains(" CONSTRAINT ") {
+                    if find(part, " CONSTRAINT ").is_some() {
                         let twice = Message::of(table::PRIMARY_KEY_TWICE, [&table]);
                         return Err(super::Raised::from(twice).and(not_made()));
                     }
-                    *part = part.replacen(" PRIMARY KEY AUTOINCREMENT", &named, 1);
+                    if let Some(at) = find(part, IDENTITY) {
+                        part.insert_str(at, &format!(" CONSTRAINT {}", quoted(name.as_str())));
+                    }
                 }
             }
             _ => {}
         }
         Ok(())
     }
+}
+
+/// The characters that are in no literal and in no name between quotes.
+fn unquoted(text: &str) -> impl Iterator<Item = (usize, char)> + '_ {
+    let mut quote = None;
+    text.char_indices().filter(move |&(_, next)| {
+        let was_open = quote.is_some();
+        quote = match (quote, next) {
+            (Some(close), _) => Some(close).filter(|close| next != *close),
+            (None, '"' | '`' | '\'') => Some(next),
+            (None, '[') => Some(']'),
+            (None, _) => None,
+        };
+        !was_open && quote.is_none()
+    })
+}
+
+/// Where words are that stand in no literal and in no name.
+fn find(text: &str, words: &str) -> Option<usize> {
+    unquoted(text).map(|(at, _)| at).find(|at| text[*at..].starts_with(words))
 }
 
 /// 1750
