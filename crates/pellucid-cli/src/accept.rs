@@ -9,6 +9,7 @@ use pellucid::hash::hex;
 use pellucid::header::Header;
 use pellucid::sector::{SectorZero, SECTOR_BYTES, SQLITE_MAGIC};
 use pellucid::shown::Shown;
+use pellucid_backup::history::History;
 use pellucid_engine::inspect::{inspect, Kind};
 use pellucid_files::paths::{copy_path, original_path, own_name};
 use pellucid_host::connection::{uri, Handle};
@@ -60,6 +61,8 @@ pub fn run(args: &AcceptArgs, output: &Output) -> Result<ExitCode, Failure> {
     args.with.offer()?;
     begin()?;
     for path in &args.paths {
+        // A file of the instance's own; what is wrong with its key is said where the key is needed.
+        let _ = History::offer_key_of(path);
         accept(path, output).map_err(|failure| failure.about(path))?;
         if args.rekey {
             give_new_key(path, &args.scan, &args.with, output)?;

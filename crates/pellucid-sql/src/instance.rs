@@ -7,13 +7,14 @@ pub(crate) mod files;
 pub(crate) mod folders;
 mod modules;
 mod options;
+mod own_jobs;
 pub(crate) mod paths;
 pub(crate) mod registry;
 mod settings;
 
 use std::path::{Path, PathBuf};
 
-use pellucid_backup::history::{History, FILE, MASTER_FILE};
+use pellucid_backup::history::{History, FILE, MASTER_FILE, OWN};
 use pellucid_keyring::Keyring;
 use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior};
 
@@ -151,6 +152,7 @@ fn open_msdb(home: &Path) -> Result<Connection> {
             made => made?,
         }
     }
+    own_jobs::disown(home, &msdb)?;
     Ok(msdb)
 }
 
@@ -177,6 +179,15 @@ fn empty_msdb() -> Result<Connection> {
 
 /// The name of a database as SQLite's URI, through the shim (uri.html).
 pub(crate) fn uri(path: &Path) -> String {
+    uri_with(path, "vfs=pellucid")
+}
+
+/// The same for a database of the instance's own.
+pub(crate) fn own_uri(path: &Path) -> String {
+    uri_with(path, OWN)
+}
+
+fn uri_with(path: &Path, parameters: &str) -> String {
     use std::os::unix::ffi::OsStrExt;
     // An empty authority: two slashes at the path's own beginning would be taken for one.
     let mut text = String::from(if path.is_absolute() { "file://" } else { "file:" });
@@ -188,10 +199,5 @@ pub(crate) fn uri(path: &Path) -> String {
             other => text.push_str(&format!("%{other:02X}")),
         }
     }
-    text + "?vfs=pellucid"
-}
-
-/// The same for a database of the instance's own: no new database is sealed like it, and a plain one in its place is refused.
-pub(crate) fn own_uri(path: &Path) -> String {
-    uri(path) + "&plain_copies=1&require=sealed"
+    text + "?" + parameters
 }

@@ -62,6 +62,8 @@ pub struct Expectation {
     require: bool,
     /// The instances whose keyrings are asked; none for a conversion's copy, which no pin is about.
     homes: Vec<PathBuf>,
+    /// Another database of the instance is refused, whatever the policy says.
+    strict: bool,
     /// Commits behind a damaged frame of the log are an error.
     strict_log: bool,
     /// The connection is a rekey's, which may begin under a retired key.
@@ -93,8 +95,8 @@ impl Expectation {
             }
         }
         let (names, homes) = (Names::of_connection(path), Keyring::all_homes()?);
-        let require = request.require_sealed;
-        Ok(Self { names, ids, require, homes, strict_log, may_renew, may_recover })
+        let (require, strict) = (request.require_sealed, request.strict);
+        Ok(Self { names, ids, require, homes, strict, strict_log, may_renew, may_recover })
     }
 
     /// Whether the marks of a restore keep the connection out.
@@ -327,8 +329,11 @@ impl Expectation {
         accepts(self.names.all.first().map_or(Path::new(""), PathBuf::as_path))
     }
 
-    /// Whether an instance refuses another of its databases at a pinned path. One that cannot say so does.
+    /// Whether the caller or an instance refuses another of its databases at a pinned path. One that cannot say so does.
     fn is_strict(&self) -> Result<bool> {
+        if self.strict {
+            return Ok(true);
+        }
         for home in self.homes.iter().filter(|home| Keyring::is_at(home)) {
             let policies = Keyring::policies_at(home);
             if policies.map_or(true, |policies| policies.limit(Policy::StrictPaths) == Limit::On) {

@@ -74,6 +74,8 @@ pub struct Request {
     pub copy: bool,
     /// `file_id=`: the only file ids that the database may have.
     pub file_id: Option<String>,
+    /// `pellucid_strict=1`: another database of the instance is refused at a pinned path, whatever the policy says.
+    pub strict: bool,
     /// `strict_log=1`, or `PELLUCID_STRICT_LOG=1`: commits behind a damaged frame of the log are an error.
     pub strict_log: bool,
     /// `pellucid_accept=1`: what is expected is not looked at, because it is about to be changed.

@@ -19,11 +19,13 @@ use std::sync::Mutex;
 
 use pellucid::shown::Shown;
 use pellucid::{Algorithm, Error, Subject};
+use pellucid_engine::inspect::{inspect, Kind};
 use pellucid_files::paths::full_name;
 use pellucid_host::connection::{uri, Handle};
 use pellucid_host::ffi;
 use pellucid_host::DatabaseError;
 use pellucid_keyring::Keyring;
+use pellucid_vfs::pins::Expectation;
 use pellucid_vfs::seal_request::{offer, prepare_birth, Birth, Offer, Protection};
 
 pub use archiver::ArchiverRecord;
@@ -42,6 +44,9 @@ pub const FILE: &str = "msdb.db";
 pub const MASTER_FILE: &str = "master.db";
 /// What is written at once: a file without a page would be no sealed one yet.
 const MASTER_SCHEMA: &str = "PRAGMA user_version = 1";
+/// How the instance's own files are opened: sealed, and no other database in their place than the pinned one, which any key of
+/// the keyring might open. No new database is sealed like them.
+pub const OWN: &str = "vfs=pellucid&plain_copies=1&require=sealed&pellucid_strict=1";
 const WAIT_MS: i32 = 10_000;
 
 /// SQL Server's tables, with its columns. Times are UTC, to the microsecond. Its marks are those of log backups. Eight tables of our own: who can open a set,
@@ -73,10 +78,13 @@ impl History {
         let lost =
             || Error::missing_key(Subject::File(path.clone()), "the keyring has no key for it");
         offer_once(&key.ok_or_else(lost)?);
-        let handle =
-            Handle::open(&path, &uri(&path, "vfs=pellucid&plain_copies=1"), ffi::OPEN_READWRITE)?;
-        handle.busy_timeout(WAIT_MS);
-        handle.run("SELECT count(*) FROM backupset")?;
+        let open = || {
+            let handle = Handle::open(&path, &uri(&path, OWN), ffi::OPEN_READWRITE)?;
+            handle.busy_timeout(WAIT_MS);
+            handle.run("SELECT count(*) FROM backupset")?;
+            Ok(handle)
+        };
+        let handle = open().map_err(|error| not_sealed(&path).unwrap_or(error))?;
         for statement in SCHEMA.split(';').filter(|text| text.trim().starts_with(LATER)) {
             handle.run(statement)?;
         }
@@ -224,6 +232,17 @@ pub fn is_lost(error: &DatabaseError) -> bool {
     }
 }
 
+/// What is wrong with a file that is no sealed database at all, whatever SQLite says of it.
+fn not_sealed(path: &Path) -> Option<DatabaseError> {
+    let cause = "it is not the sealed database that was made there";
+    match inspect(path).ok()?.kind {
+        Kind::Plain | Kind::Empty | Kind::NotADatabase => {
+            Some(Error::corrupt(Subject::File(path.to_owned()), cause).into())
+        }
+        _ => None,
+    }
+}
+
 /// Makes the database whole before it has its name, under another one, which is given back.
 fn make(home: &Path, file: &str, schema: &str) -> std::result::Result<PathBuf, DatabaseError> {
     let key = Keyring::open(home)?.ensure_history_key()?;
@@ -249,12 +268,18 @@ fn make(home: &Path, file: &str, schema: &str) -> std::result::Result<PathBuf, D
 /// Another process may have been faster; then its history is the one.
 fn give_name(new: &Path, path: &Path) -> std::result::Result<(), DatabaseError> {
     let io = |error| Error::io(Subject::File(path.to_owned()), error);
+    let expected = Expectation::at(path)?;
+    let own = Expectation::at(new)?.pins()?.first().map(|pin| pin.file_id);
+    expected.announce(own)?;
     let linked = std::fs::hard_link(new, path);
     std::fs::remove_file(new).map_err(io)?;
     match linked {
-        Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => Err(io(error).into()),
-        _ => Ok(pellucid_files::paths::sync_directory(path)?),
+        Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
+        Err(error) => return Err(io(error).into()),
+        // Whoever was slower has announced one that has no name any more.
+        Ok(()) => expected.announce(own)?,
     }
+    Ok(pellucid_files::paths::sync_directory(path)?)
 }
 
 /// Gives a file, and those beside it, a name that none of them has: its own and the time. None if it is not there.

@@ -68,6 +68,10 @@ const REFUSED: &[(&str, &str)] = &[
         "sealed a.db\ncp a.db old\np rekey a.db\nput a.db old\np accept a.db\nrow a.db a.db\n= readonly db a.db \"$ADD\"\np accept --rekey a.db\n+ db a.db \"$ADD\"",
     ),
     (
+        "another database in the place of the instance's own `msdb.db` or `master.db`, whatever the policy",
+        "sealed a.db\np sql -Q 'CREATE TABLE t(n int)'\nput keys/master.db a.db\n= 'expects the encrypted database' pellucid sql -b -r1 -Q 'SELECT n FROM t'\nput keys/msdb.db a.db\n= 'expects the encrypted database' pellucid sql -b -r1 -Q 'SELECT 1'\n= 'expects the encrypted database' pellucid agent --once\n= 'expects the encrypted database' pellucid history",
+    ),
+    (
         "another database, where the instance is strict",
         "sealed a.db\nsealed b.db\np policy set strict-paths on\nput a.db b.db\n! db a.db 'SELECT * FROM note'\np accept a.db\n+ row a.db b.db",
     ),

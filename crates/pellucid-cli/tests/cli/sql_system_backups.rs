@@ -279,3 +279,109 @@ fn the_instance_s_own_files_are_checked() {
     let named = |line: &str| line.starts_with("!!  instance") && line.contains("msdb.db");
     assert!(doctor.stdout.lines().any(named), "{doctor:?}");
 }
+
+/// A job that is asked for, and one that was due long ago.
+const JOBS: &str = "EXEC msdb.dbo.sp_add_job 'asked'
+EXEC msdb.dbo.sp_add_jobstep @job_name = 'asked', @step_name = 's', @command = N'CREATE DATABASE of_asked'
+EXEC msdb.dbo.sp_add_jobserver @job_name = 'asked'
+EXEC msdb.dbo.sp_start_job 'asked'
+EXEC msdb.dbo.sp_add_job 'due'
+EXEC msdb.dbo.sp_add_jobstep @job_name = 'due', @step_name = 's', @command = N'CREATE DATABASE of_due'
+EXEC msdb.dbo.sp_add_jobserver @job_name = 'due'
+EXEC msdb.dbo.sp_add_jobschedule @job_name = 'due', @name = 'w', @freq_type = 4, @freq_interval = 1;";
+
+/// Whoever makes a backup of msdb writes owners, schedules and requests into it: nobody's agent believes them.
+#[test]
+fn jobs_of_a_restored_msdb_run_once_they_are_enabled() {
+    let server = filled();
+    runs(&server, JOBS);
+    runs(
+        &server,
+        "CREATE MASTER KEY ENCRYPTION BY PASSWORD = 'correct horse battery staple';
+CREATE CERTIFICATE shared WITH SUBJECT = 'shared';",
+    );
+    let history = || crate::support::history(&server.0);
+    let make_due =
+        || history().execute("UPDATE pellucid_job_schedule SET next_run = 1", []).unwrap();
+    make_due();
+    runs(
+        &server,
+        "BACKUP DATABASE msdb TO DISK = '@/msdb.bak'
+  WITH ENCRYPTION (ALGORITHM = AES_256, SERVER CERTIFICATE = shared);",
+    );
+    let made = "SELECT COUNT(*) FROM sys.databases WHERE name LIKE 'of[_]%'";
+    let enabled = "SELECT CONCAT(name, ' ', enabled) FROM msdb.dbo.sysjobs ORDER BY name";
+    // By the statement, and by the command: whatever comes next finds the file as it was left, as behind a kill.
+    for by_statement in [false, true] {
+        let told = if by_statement {
+            runs(&server, "RESTORE DATABASE msdb FROM DISK = '@/msdb.bak' WITH REPLACE")
+        } else {
+            let to = server.0.path("keys/msdb.db");
+            let to = to.to_str().unwrap();
+            let restore =
+                ["restore", "msdb.bak", "--to", to, "--replace", "--certificate", "shared"];
+            server.0.pellucid(&restore).succeeded();
+            server.0.pellucid(&["agent", "--once"]).all()
+        };
+        assert!(told.contains("2, are disabled") && told.contains("sp_update_job"), "{told}");
+        assert_eq!(server.0.pellucid(&["agent", "--once"]).succeeded(), "");
+        assert_eq!(server.rows(made), ["0"]);
+        assert_eq!(server.rows(enabled), ["asked 0", "due 0"]);
+    }
+    // Disabled once: what is enabled here runs, and stays so.
+    runs(&server, "EXEC msdb.dbo.sp_update_job @job_name = 'due', @enabled = 1");
+    make_due();
+    assert_eq!(server.0.pellucid(&["agent", "--once"]).succeeded(), "due: succeeded\n");
+    assert_eq!(server.rows(enabled), ["asked 0", "due 1"]);
+    assert_eq!(server.rows(made), ["1"]);
+}
+
+/// Any key of the keyring would open it.
+#[test]
+fn another_database_in_the_place_of_an_own_file_is_refused() {
+    let server = filled();
+    runs(&server, JOBS);
+    crate::support::history(&server.0)
+        .execute("UPDATE pellucid_job_schedule SET next_run = 1", [])
+        .unwrap();
+    runs(
+        &server,
+        "BACKUP DATABASE msdb TO DISK = '@/msdb.bak'; BACKUP DATABASE master TO DISK = '@/master.bak';
+RESTORE DATABASE old FROM DISK = '@/msdb.bak' WITH MOVE 'MSDBData' TO '@/msdb.db';
+RESTORE DATABASE older FROM DISK = '@/master.bak' WITH MOVE 'master' TO '@/master.db';",
+    );
+    for name in ["msdb.db", "master.db"] {
+        let own = server.0.path(&format!("keys/{name}"));
+        let kept = std::fs::read(&own).unwrap();
+        std::fs::copy(server.0.path(name), &own).unwrap();
+        let command = format!("pellucid accept '{}'", own.display());
+        let mut all = vec![server.run("SELECT note FROM master.dbo.kept").all()];
+        if name == "msdb.db" {
+            let agent = server.0.pellucid(&["agent", "--once"]);
+            assert_eq!(agent.code != 0, true, "{agent:?}");
+            all.push(agent.all());
+        }
+        for told in all {
+            assert!(told.contains(&command) && !told.contains(MARK), "{name}\n{told}");
+        }
+        std::fs::write(&own, kept).unwrap();
+    }
+    assert_eq!(server.rows("SELECT COUNT(*) FROM sys.databases WHERE name LIKE 'of[_]%'"), ["0"]);
+    // Accepted, its jobs are another file's all the same.
+    std::fs::copy(server.0.path("msdb.db"), server.0.path("keys/msdb.db")).unwrap();
+    server.0.pellucid(&["accept", "keys/msdb.db"]).succeeded();
+    let agent = server.0.pellucid(&["agent", "--once"]);
+    assert!(agent.code == 0 && agent.all().contains("2, are disabled"), "{agent:?}");
+    assert_eq!(server.rows("SELECT COUNT(*) FROM msdb.dbo.sysjobs WHERE enabled = 1"), ["0"]);
+}
+
+/// One that was lost is made anew, in the place of the one that was expected.
+#[test]
+fn a_lost_own_file_is_made_anew() {
+    let server = filled();
+    for name in ["msdb.db", "master.db"] {
+        std::fs::remove_file(server.0.path(&format!("keys/{name}"))).unwrap();
+        runs(&server, "CREATE TABLE again(id int); DROP TABLE again; PRINT 'made'");
+        runs(&server, "PRINT 'opened'");
+    }
+}

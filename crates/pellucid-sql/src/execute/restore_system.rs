@@ -117,35 +117,18 @@ impl Session {
         self.databases.instance.open_msdb_if_closed()?;
         let done = done.map_err(|error| told(error, &devices, Doing::Reading))?;
         if known.id == MSDB {
-            self.after_msdb(&here)?;
+            let instance = &self.databases.instance;
+            let known = match instance.find(&here)? {
+                Some(known) => known,
+                None => instance.database("master")?,
+            };
+            self.databases.enter(&known);
         }
         if done.unrecorded.is_none() {
             self.note_history(known, &known.path, options, false)?;
         }
         let took = started.elapsed();
         self.tell_restored(known, Some(&facts), position, &done, options, took, None);
-        Ok(())
-    }
-
-    /// What a backup of `msdb` says of the moment when it was made does not count any more.
-    fn after_msdb(&mut self, here: &str) -> Done {
-        let instance = &self.databases.instance;
-        // What was asked for when the set was made has been done since, and times that have gone by were kept.
-        let of_then = [
-            "pellucid_request",
-            "pellucid_request_text",
-            "pellucid_job_request",
-            "pellucid_job_activity",
-        ];
-        for gone in of_then {
-            instance.msdb().execute(&format!("DELETE FROM {gone}"), [])?;
-        }
-        crate::jobs::reschedule_all(instance.msdb())?;
-        let known = match instance.find(here)? {
-            Some(known) => known,
-            None => instance.database("master")?,
-        };
-        self.databases.enter(&known);
         Ok(())
     }
 }
