@@ -38,15 +38,72 @@ impl fmt::Debug for Secret {
 /// well, as it is under `SET QUOTED_IDENTIFIER OFF`.
 ///
 /// Looks at words, not at grammar, so that it works on what does not parse, too. What comes behind a literal that
-/// does not end is masked as a whole.
+/// does not end is masked as a whole, and so is a comment from the word on.
 ///
-/// A literal that ends within a secret goes on in those that are added to it.
+/// Where a literal or the name of a variable has the word, any other literal may be put into it: all of them are masked. What is
+/// put together of parts of the word is not found.
 pub fn redact(text: &str) -> Cow<'_, str> {
-    redacted(text).0
+    redacted(text, Reach::of(text)).0
 }
 
-/// The same, and whether the text ends within a secret.
-fn redacted(text: &str) -> (Cow<'_, str>, bool) {
+/// The same, with the literals alone that stand behind the word, or are added to one that ends behind it.
+pub fn redact_behind_the_word(text: &str) -> Cow<'_, str> {
+    redacted(text, Reach::BehindTheWord).0
+}
+
+/// Whether a literal or a variable's name has the word.
+fn has_the_word_within(text: &str) -> bool {
+    if !mentions_secret(text) {
+        return false;
+    }
+    let Ok(mut lexer) = Lexer::new(text) else { return true };
+    while let Ok(token) = lexer.token() {
+        let is_found = match token.kind {
+            TokenKind::End => break,
+            TokenKind::String { .. } | TokenKind::Variable => true,
+            TokenKind::QuotedName => text[token.start as usize..].starts_with('"'),
+            _ => false,
+        };
+        if is_found && mentions_secret(&text[token.start as usize..token.end as usize]) {
+            return true;
+        }
+    }
+    false
+}
+
+/// What is masked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Reach {
+    /// What stands behind the word.
+    BehindTheWord,
+    /// Comments with the word, too.
+    Comments,
+    /// Every literal, too.
+    All,
+}
+
+impl Reach {
+    fn of(text: &str) -> Self {
+        if has_the_word_within(text) {
+            Self::All
+        } else {
+            Self::Comments
+        }
+    }
+
+    /// Within a literal.
+    fn within(self, text: &str) -> Self {
+        if self == Self::BehindTheWord {
+            self
+        } else {
+            Self::of(text)
+        }
+    }
+}
+
+/// Masked, and whether the text ends within a secret.
+fn redacted(text: &str, reach: Reach) -> (Cow<'_, str>, bool) {
+    let all = reach == Reach::All;
     if !mentions_secret(text) {
         return (Cow::Borrowed(text), false);
     }
@@ -61,52 +118,85 @@ fn redacted(text: &str) -> (Cow<'_, str>, bool) {
     let mut before = [TokenKind::End; 2];
     // Whether a literal before has ended within a secret.
     let mut goes_on = false;
+    // Whether the literal before was masked, so that one that is added to it is a secret's, too.
+    let mut is_added = false;
     let mut private_key = PrivateKey::Outside;
+    let mut end_before = 0;
     let is_open = loop {
-        match lexer.token() {
+        let token = lexer.token();
+        let start = token.as_ref().map_or_else(|error| error.offset, |token| token.start as usize);
+        if let Some(gap) = text
+            .get(end_before..start)
+            .filter(|gap| reach != Reach::BehindTheWord && mentions_secret(gap))
+        {
+            let line = if gap.contains('\n') { "\n" } else { " " };
+            mask(end_before, start, &format!(" /* {MASK} */{line}"));
+        }
+        match token {
             Ok(Token { kind: TokenKind::End, .. }) => break follows_secret(before),
             Ok(token) => {
-                let (start, end) = (token.start as usize, token.end as usize);
+                let end = token.end as usize;
+                end_before = end;
                 private_key = private_key.after(token.kind);
                 goes_on &= !begins_statement(token.kind);
-                if token.kind == TokenKind::QuotedName && text[start..].starts_with('"') {
-                    let value = text[start + 1..end - 1].replace("\"\"", "\"");
-                    if follows_secret(before) || (goes_on && !value.starts_with(['\'', '"'])) {
-                        mask(start, end, &format!("\"{MASK}\""));
+                let quote = match token.kind {
+                    TokenKind::String { .. } => Some('\''),
+                    TokenKind::QuotedName if text[start..].starts_with('"') => Some('"'),
+                    _ => None,
+                };
+                if let Some(quote) = quote {
+                    let value = match quote {
+                        '"' => Cow::Owned(text[start + 1..end - 1].replace("\"\"", "\"")),
+                        _ => string_value(&text[start..end]),
+                    };
+                    let is_whole = follows_secret(before)
+                        || is_added
+                        || (goes_on && !value.starts_with(['\'', '"']))
+                        || (all && !mentions_secret(&value) && !value.is_empty());
+                    if is_whole {
+                        is_added = follows_secret(before) || is_added;
+                        mask(start, end, &format!("{quote}{MASK}{quote}"));
                     } else {
-                        let (inner, open) = redacted(&value);
+                        let (inner, open) = redacted(&value, reach.within(&value));
                         goes_on = open;
                         if let Cow::Owned(inner) = inner {
-                            mask(start, end, &format!("\"{}\"", inner.replace('"', "\"\"")));
+                            let twice = [quote, quote].iter().collect::<String>();
+                            mask(
+                                start,
+                                end,
+                                &format!("{quote}{}{quote}", inner.replace(quote, &twice)),
+                            );
                         }
                     }
                 } else if token.kind == TokenKind::Binary
-                    && (private_key.is_within() || is_set(before))
+                    && (private_key.is_within() || is_set(before) || all)
                 {
                     mask(start, end, MASK);
-                } else if matches!(token.kind, TokenKind::String { .. }) {
-                    let value = string_value(&text[start..end]);
-                    if follows_secret(before) || (goes_on && !value.starts_with(['\'', '"'])) {
-                        mask(start, end, &format!("'{MASK}'"));
-                    } else {
-                        let (inner, open) = redacted(&value);
-                        goes_on = open;
-                        if let Cow::Owned(inner) = inner {
-                            mask(start, end, &format!("'{}'", inner.replace('\'', "''")));
-                        }
-                    }
+                } else {
+                    is_added &= token.kind == TokenKind::Symbol(Symbol::Plus);
                 }
-                // `N".."`, of which the lexer makes two.
-                let is_prefix = token.kind == TokenKind::Name
+                // `N".."`, of which the lexer makes two; and a bracket that changes nothing.
+                let is_prefix = (token.kind == TokenKind::Name
                     && text[start..end].eq_ignore_ascii_case("n")
-                    && text[end..].starts_with('"');
+                    && (end == text.len() || text[end..].starts_with('"')))
+                    || token.kind == TokenKind::Symbol(Symbol::LeftParenthesis)
+                        && follows_secret(before);
+                // `[password]` is the word as well.
+                let kind = match token.kind {
+                    TokenKind::QuotedName
+                        if quote.is_none() && mentions_secret(&text[start..end]) =>
+                    {
+                        TokenKind::Keyword(Keyword::PASSWORD)
+                    }
+                    kind => kind,
+                };
                 if !is_prefix {
-                    before = [before[1], token.kind];
+                    before = [before[1], kind];
                 }
             }
             Err(error) => {
                 let is_open = follows_secret(before);
-                let hidden = is_open || private_key.is_within();
+                let hidden = is_open || private_key.is_within() || all;
                 if hidden || mentions_secret(&text[error.offset..]) {
                     mask(error.offset, text.len(), MASK);
                 }
@@ -281,7 +371,7 @@ mod tests {
             ("PRINT 'BY PASSWORD = ''x'' + never ends", "PRINT ***"),
             ("SELECT 'BY PASSWORD = ''' + @p + ''''", "SELECT 'BY PASSWORD = ***' + @p + ''''"),
         ] {
-            assert_eq!(redact(text), shown, "{text}");
+            assert_eq!(redact_behind_the_word(text), shown, "{text}");
         }
         for plain in [
             "SELECT password FROM t WHERE name = 'x'",
@@ -294,5 +384,43 @@ mod tests {
         ] {
             assert_eq!(redact(plain), plain);
         }
+    }
+
+    /// Whatever way a literal takes into the one with the word.
+    #[test]
+    fn redact_masks_what_is_put_into_a_literal_with_the_word() {
+        for text in [
+            "EXEC('.. PASSWORD = ' + '''x1''')",
+            "EXEC('.. PASSWORD = ' + '\"x1\"')",
+            "EXEC('.. PASSWORD = N' + '''x1''')",
+            "EXEC('.. PASSWORD = ''' + CASE WHEN 1 = 1 THEN 'x1' ELSE LEFT('x1', 2) END + '''')",
+            "EXEC('.. MEDIAPASSWORD ' + QUOTENAME('x1', ''''))",
+            "EXEC(REPLACE('.. PASSWORD = ''@p''', '@p', 'x1'))",
+            "EXEC(STUFF('.. PASSWORD = ''''', 16, 0, 'x1'))",
+            "DECLARE @s nvarchar(99) = '.. PASSWORD = '''; SET @s += 'x1'; SET @s += ''''; EXEC(@s)",
+            "DECLARE @p nvarchar(9) = 'x1'; EXEC('.. PASSWORD = ''' + @p + '''')",
+            "EXEC sp_executesql N'.. PASSWORD = @p', N'@p nvarchar(9)', @p = N'x1'",
+            "DECLARE @password nvarchar(9) = 'x1'",
+            "EXEC p @old_Password = 'x1', @b = 2",
+            "EXEC(\"EXEC('.. PASSWORD = ''' + 'x1' + '''')\")",
+            "EXEC('.. SECRET = ' + 0xA1FACE)",
+            "... PASSWORD = ('x1')",
+            "... PASSWORD = 'a' + 'x1'",
+            "UPDATE t SET [password] = 'x1'",
+            "SELECT 1 -- ALTER .. PASSWORD = 'x1'\nSELECT 2",
+            "SELECT 1 /* PASSWORD = 'x1' */ SELECT 2",
+            "SELECT 1 -- PASSWORD = 'x1'",
+            "EXEC('.. PASSWORD = ''x1''') EXEC('never ends x1",
+        ] {
+            let shown = redact(text);
+            assert!(!shown.contains("x1") && !shown.contains("A1FACE"), "{text}\n{shown}");
+            assert!(shown.contains(MASK), "{text}\n{shown}");
+            let words = |text: &str| text.matches("SELECT").count() + text.matches("DECLARE").count();
+            assert_eq!(words(text), words(&shown), "{text}\n{shown}");
+        }
+        assert_eq!(
+            redact("WITH PASSWORD = 'x', FILE = 'f' PRINT 'y'"),
+            "WITH PASSWORD = '***', FILE = 'f' PRINT 'y'"
+        );
     }
 }

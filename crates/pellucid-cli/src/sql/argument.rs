@@ -7,7 +7,7 @@
 use std::io::{BufRead, Cursor};
 
 use pellucid_tsql::batch::{Files, Item, Script, ScriptError, ScriptErrorKind};
-use pellucid_tsql::secret::redact;
+use pellucid_tsql::secret::redact_behind_the_word;
 use zeroize::Zeroizing;
 
 use super::files::Disk;
@@ -37,7 +37,7 @@ impl Given {
         if self.0.is_empty() {
             return false;
         }
-        let shown = redact(batch);
+        let shown = redact_behind_the_word(batch);
         let hides = |text: &str| batch.matches(text).count() > shown.matches(text).count();
         self.0.iter().any(|value| {
             let literal = Zeroizing::new(value.replace('\'', "''"));
@@ -59,7 +59,7 @@ pub fn becomes_secret(args: &SqlArgs, disk: &Disk) -> bool {
         return false;
     }
     let marks = |text: &str| text.matches(MARK).count();
-    let hides_mark = |batch: &str| marks(batch) > marks(&redact(batch));
+    let hides_mark = |batch: &str| marks(batch) > marks(&redact_behind_the_word(batch));
     let mark = |_: &str| MARK.to_owned();
     let is_one = |item: &Result<Item, ScriptError>, says: &dyn Fn(&str) -> bool| match item {
         Ok(Item::Batch(batch) | Item::Exit { batch: Some(batch), .. }) => says(batch.text()),

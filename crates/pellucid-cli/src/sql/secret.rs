@@ -1,13 +1,13 @@
 //! Whether a text shows a secret: a literal behind PASSWORD or SECRET that is not a scripting variable.
 
 use pellucid_tsql::batch::Variables;
-use pellucid_tsql::secret::redact;
+use pellucid_tsql::secret::redact_behind_the_word;
 use zeroize::Zeroizing;
 
 /// Whether it does. `'$(NAME)'` shows none.
 pub fn is_shown(text: &str) -> bool {
     let text = without_variables(text);
-    redact(&text) != text.as_str()
+    redact_behind_the_word(&text) != text.as_str()
 }
 
 /// `text` with a variable of the language for each literal that is a scripting variable, also within a string.
