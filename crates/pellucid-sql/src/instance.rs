@@ -141,6 +141,8 @@ fn open_msdb(home: &Path) -> Result<Connection> {
         OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_URI,
     )?;
     msdb.busy_timeout(WAIT)?;
+    own_jobs::harden(&msdb)?;
+    own_jobs::take_in(home, &msdb)?;
     // Whoever may only read the instance finds them made.
     let last = "SELECT count(*) FROM sqlite_schema WHERE name IN ('pellucid_module', 'pellucid_request_text', \
                 'pellucid_agent_session')";
@@ -152,16 +154,19 @@ fn open_msdb(home: &Path) -> Result<Connection> {
             made => made?,
         }
     }
-    own_jobs::disown(home, &msdb)?;
     Ok(msdb)
 }
 
 fn make_tables(msdb: &Connection) -> rusqlite::Result<()> {
     let made = Transaction::new_unchecked(msdb, TransactionBehavior::Immediate)?;
-    made.execute_batch(SCHEMA)?;
-    made.execute_batch(JOBS)?;
-    modules::tell_kinds(&made)?;
+    make_all(&made)?;
     made.commit()
+}
+
+fn make_all(msdb: &Connection) -> rusqlite::Result<()> {
+    msdb.execute_batch(SCHEMA)?;
+    msdb.execute_batch(JOBS)?;
+    modules::tell_kinds(msdb)
 }
 
 fn is_read_only(error: &rusqlite::Error) -> bool {
@@ -172,8 +177,7 @@ fn empty_msdb() -> Result<Connection> {
     let msdb = Connection::open_in_memory()?;
     msdb.execute_batch("PRAGMA temp_store = MEMORY")?;
     msdb.execute_batch(pellucid_backup::history::SCHEMA)?;
-    msdb.execute_batch(SCHEMA)?;
-    msdb.execute_batch(JOBS)?;
+    make_all(&msdb)?;
     Ok(msdb)
 }
 

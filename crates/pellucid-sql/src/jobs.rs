@@ -5,5 +5,3 @@ pub mod agent;
 pub(crate) mod schedule;
 pub(crate) mod store;
 mod tokens;
-
-pub(crate) use store::reschedule_all;

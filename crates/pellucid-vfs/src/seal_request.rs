@@ -25,6 +25,8 @@ pub struct Credentials {
     key_files: Vec<KeyFile>,
     passphrases: Vec<Passphrase>,
     recovery: bool,
+    /// No certificate is asked for.
+    is_alone: bool,
     /// Counted where many headers are asked about.
     wasted_kib: Option<AtomicU64>,
     /// Distinguishes sets of credentials in the cache of opened headers.
@@ -74,8 +76,9 @@ pub struct Request {
     pub copy: bool,
     /// `file_id=`: the only file ids that the database may have.
     pub file_id: Option<String>,
-    /// `pellucid_strict=1`: another database of the instance is refused at a pinned path, whatever the policy says.
-    pub strict: bool,
+    /// `pellucid_own=1`: a file of the instance's own. Its history's key alone opens it, and another database in its place is
+    /// refused, whatever the policy says.
+    pub own: bool,
     /// `strict_log=1`, or `PELLUCID_STRICT_LOG=1`: commits behind a damaged frame of the log are an error.
     pub strict_log: bool,
     /// `pellucid_accept=1`: what is expected is not looked at, because it is about to be changed.
@@ -126,6 +129,9 @@ impl Credentials {
     /// # Errors
     /// [`Error::Misuse`] for a file that others can read, [`Error::Io`] for one that cannot be read.
     pub fn gather(request: &Request) -> Result<Self> {
+        if request.own {
+            return Self::of_history();
+        }
         let mut credentials = Self { recovery: flag("PELLUCID_RECOVERY"), ..Self::default() };
         let variable = |name: &str| std::env::var_os(name).map(PathBuf::from);
         let key_files = [request.key_file.clone(), variable("PELLUCID_KEY_FILE")];
@@ -148,6 +154,20 @@ impl Credentials {
             }
         }
         Ok(credentials)
+    }
+
+    /// The key of the instance's history, and nothing else that opens a header: others have certificates of this keyring, too.
+    fn of_history() -> Result<Self> {
+        let mut own = Self { is_alone: true, ..Self::default() };
+        let home = Keyring::locate()?;
+        if Keyring::is_at(&home) {
+            if let Some(key) = Keyring::open(&home)?.history_key()? {
+                own.add_key_file(key);
+            }
+        }
+        // What the same key has opened beside others counts for nothing here.
+        own.identity.extend_from_slice(b"alone");
+        Ok(own)
     }
 
     /// The same for a command that looks at all sets of media: what their passphrases cost in vain is counted together. A
@@ -220,7 +240,11 @@ impl Credentials {
     /// By the keys at hand, and else by the brokers of the instances that are used, which have certificates alone.
     fn unwrap(&self, header: &Header, bytes: &[u8; COPY_BYTES], copy: u8) -> Result<Dek> {
         let own = match header.unwrap(self) {
-            Err(own @ Error::MissingKey { .. }) if !certificates_of(header).is_empty() => own,
+            Err(own @ Error::MissingKey { .. })
+                if !self.is_alone && !certificates_of(header).is_empty() =>
+            {
+                own
+            }
             done => return done,
         };
         let mut asked = None;
@@ -271,6 +295,9 @@ impl KeySource for Credentials {
     }
 
     fn certificate(&self, thumbprint_sha256: &[u8; 32]) -> Result<Option<Certificate>> {
+        if self.is_alone {
+            return Ok(None);
+        }
         let path = Keyring::locate()?;
         // A missing keyring is no error, because another protector may open; a keyring that may not
         // be read is one.
@@ -286,6 +313,9 @@ impl KeySource for Credentials {
         &self,
         thumbprint_sha256: &[u8; 32],
     ) -> Result<Option<PublicCertificate>> {
+        if self.is_alone {
+            return Ok(None);
+        }
         let path = Keyring::locate()?;
         if !Keyring::is_at(&path) {
             return Ok(None);

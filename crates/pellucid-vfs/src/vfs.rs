@@ -199,7 +199,7 @@ unsafe fn request_of(name: *const c_char) -> Request {
         require_fresh: required.as_deref() == Some("fresh"),
         copy: string(c"pellucid_copy").is_some(),
         file_id: string(c"file_id"),
-        strict: string(c"pellucid_strict").is_some(),
+        own: string(c"pellucid_own").is_some(),
         strict_log: string(c"strict_log").is_some_and(|value| value == "1")
             || flag("PELLUCID_STRICT_LOG"),
         accept: string(c"pellucid_accept").is_some(),

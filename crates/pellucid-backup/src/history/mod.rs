@@ -17,6 +17,7 @@ mod standby;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
+use pellucid::header::Header;
 use pellucid::shown::Shown;
 use pellucid::{Algorithm, Error, Subject};
 use pellucid_engine::inspect::{inspect, Kind};
@@ -26,7 +27,9 @@ use pellucid_host::ffi;
 use pellucid_host::DatabaseError;
 use pellucid_keyring::Keyring;
 use pellucid_vfs::pins::Expectation;
-use pellucid_vfs::seal_request::{offer, prepare_birth, Birth, Offer, Protection};
+use pellucid_vfs::seal_request::{
+    offer, prepare_birth, Birth, Credentials, Offer, Protection, Request,
+};
 
 pub use archiver::ArchiverRecord;
 pub use begun::Begun;
@@ -44,9 +47,9 @@ pub const FILE: &str = "msdb.db";
 pub const MASTER_FILE: &str = "master.db";
 /// What is written at once: a file without a page would be no sealed one yet.
 const MASTER_SCHEMA: &str = "PRAGMA user_version = 1";
-/// How the instance's own files are opened: sealed, and no other database in their place than the pinned one, which any key of
-/// the keyring might open. No new database is sealed like them.
-pub const OWN: &str = "vfs=pellucid&plain_copies=1&require=sealed&pellucid_strict=1";
+/// How the instance's own files are opened: sealed, by the history's key alone, and no other database in their place than the
+/// pinned one. No new database is sealed like them.
+pub const OWN: &str = "vfs=pellucid&plain_copies=1&require=sealed&pellucid_own=1";
 const WAIT_MS: i32 = 10_000;
 
 /// SQL Server's tables, with its columns. Times are UTC, to the microsecond. Its marks are those of log backups. Eight tables of our own: who can open a set,
@@ -84,7 +87,7 @@ impl History {
             handle.run("SELECT count(*) FROM backupset")?;
             Ok(handle)
         };
-        let handle = open().map_err(|error| not_sealed(&path).unwrap_or(error))?;
+        let handle = open().map_err(|error| why_not_own(&path).unwrap_or(error))?;
         for statement in SCHEMA.split(';').filter(|text| text.trim().starts_with(LATER)) {
             handle.run(statement)?;
         }
@@ -232,15 +235,32 @@ pub fn is_lost(error: &DatabaseError) -> bool {
     }
 }
 
-/// What is wrong with a file that is no sealed database at all, whatever SQLite says of it.
-fn not_sealed(path: &Path) -> Option<DatabaseError> {
-    let cause = "it is not the sealed database that was made there";
+/// What is wrong with a file that is no sealed database at all, or that the history's key does not open, whatever SQLite says of
+/// it.
+pub fn why_not_own(path: &Path) -> Option<DatabaseError> {
+    let is_keyless = |header: &Header| {
+        let own = Credentials::gather(&Request { own: true, ..Request::default() });
+        own.is_ok_and(|own| matches!(header.unwrap(&own), Err(Error::MissingKey { .. })))
+    };
     match inspect(path).ok()?.kind {
-        Kind::Plain | Kind::Empty | Kind::NotADatabase => {
-            Some(Error::corrupt(Subject::File(path.to_owned()), cause).into())
+        Kind::Plain | Kind::Empty | Kind::NotADatabase => Some(lost(path).into()),
+        Kind::Sealed(found) if is_keyless(&found.header) => {
+            let cause = match path.file_name().is_some_and(|name| name == FILE) {
+                true => "it is not sealed under the key of this instance's history: `pellucid history rebuild` begins a new one and \
+                         keeps this one under another name; RESTORE DATABASE puts a backup there",
+                false => "it is not sealed under the key of this instance's history: RESTORE DATABASE puts a backup there",
+            };
+            Some(Error::missing_key(Subject::File(path.to_owned()), cause).into())
         }
         _ => None,
     }
+}
+
+fn lost(path: &Path) -> Error {
+    Error::corrupt(
+        Subject::File(path.to_owned()),
+        "it is not the sealed database that was made there",
+    )
 }
 
 /// Makes the database whole before it has its name, under another one, which is given back.
@@ -268,16 +288,17 @@ fn make(home: &Path, file: &str, schema: &str) -> std::result::Result<PathBuf, D
 /// Another process may have been faster; then its history is the one.
 fn give_name(new: &Path, path: &Path) -> std::result::Result<(), DatabaseError> {
     let io = |error| Error::io(Subject::File(path.to_owned()), error);
-    let expected = Expectation::at(path)?;
-    let own = Expectation::at(new)?.pins()?.first().map(|pin| pin.file_id);
-    expected.announce(own)?;
+    let expected = Expectation::at_all_names(path)?;
+    let Kind::Sealed(made) = inspect(new)?.kind else { return Err(lost(path).into()) };
+    // A crash behind the link finds it expected.
+    expected.announce(Some(made.header.file_id))?;
     let linked = std::fs::hard_link(new, path);
     std::fs::remove_file(new).map_err(io)?;
     match linked {
         Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
         Err(error) => return Err(io(error).into()),
-        // Whoever was slower has announced one that has no name any more.
-        Ok(()) => expected.announce(own)?,
+        // From its beginning, and whatever slower processes announce.
+        Ok(()) => expected.put_if_writable(path, &made.header),
     }
     Ok(pellucid_files::paths::sync_directory(path)?)
 }

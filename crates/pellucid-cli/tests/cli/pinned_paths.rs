@@ -69,11 +69,15 @@ const REFUSED: &[(&str, &str)] = &[
     ),
     (
         "another database in the place of the instance's own `msdb.db` or `master.db`, whatever the policy",
-        "sealed a.db\np sql -Q 'CREATE TABLE t(n int)'\nput keys/master.db a.db\n= 'expects the encrypted database' pellucid sql -b -r1 -Q 'SELECT n FROM t'\nput keys/msdb.db a.db\n= 'expects the encrypted database' pellucid sql -b -r1 -Q 'SELECT 1'\n= 'expects the encrypted database' pellucid agent --once\n= 'expects the encrypted database' pellucid history",
+        "sealed a.db\np sql -Q 'CREATE TABLE t(n int)'\nput keys/master.db a.db\n= 'not sealed under the key' pellucid sql -b -r1 -Q 'SELECT n FROM t'\nput keys/msdb.db a.db\n= 'not sealed under the key' pellucid sql -b -r1 -Q 'SELECT 1'\n= 'not sealed under the key' pellucid agent --once\n= 'not sealed under the key' pellucid history",
     ),
     (
         "another database, where the instance is strict",
         "sealed a.db\nsealed b.db\np policy set strict-paths on\nput a.db b.db\n! db a.db 'SELECT * FROM note'\np accept a.db\n+ row a.db b.db",
+    ),
+    (
+        "its file id under another key, where the instance is strict",
+        "sealed a.db\np policy set strict-paths on\ncp -a keys other\n( export PELLUCID_HOME=$PWD/other; p rekey a.db )\n! db a.db 'SELECT * FROM note'\np accept a.db\n+ db a.db \"$ADD\"",
     ),
     (
         "a copy of it whose encryption was switched off",
@@ -134,6 +138,10 @@ const WORKS: &[(&str, &str)] = &[
     ("decrypted and encrypted again", "sealed a.db\np decrypt a.db\np encrypt a.db\n+ db a.db \"$ADD\"\nrm a.db\n! db a.db \"$MAKE\""),
     ("switched off and on", "sealed a.db\np decrypt --keep-container a.db\n+ db a.db \"$ADD\"\np encrypt a.db\n+ db a.db \"$ADD\""),
     ("switched off, and read where a sealed one is required", "sealed a.db\np decrypt --keep-container a.db\npellucid run --require-sealed -- sqlite3 a.db 'SELECT * FROM note'"),
+    (
+        "rekeyed, where the instance is strict",
+        "sealed a.db\np policy set strict-paths on\np rekey a.db\n+ db a.db \"$ADD\"\np rekey a.db\n+ db a.db \"$ADD\"\np backup a.db --to a.bak\np restore a.bak --to a.db --replace\n+ db a.db \"$ADD\"\np rekey a.db --new-id\n+ db a.db \"$ADD\"\np decrypt --keep-container a.db\n+ db a.db \"$ADD\"\np encrypt a.db\n+ db a.db \"$ADD\"",
+    ),
     ("rekeyed", "sealed a.db\np rekey a.db\n+ db a.db \"$ADD\"\np rekey a.db\n+ db a.db \"$ADD\""),
     ("a copy gets a file id of its own", "sealed a.db\ncp a.db b.db\np rekey b.db --new-id\n+ db b.db \"$ADD\"\n+ db a.db \"$ADD\""),
     ("protectors changed", "sealed a.db\nhead -c 32 /dev/zero > k; chmod 600 k\np protector add a.db --new-key-file k\n+ row a.db a.db\np rewrap a.db --certificate pellucid\n+ row a.db a.db"),

@@ -311,16 +311,16 @@ CREATE CERTIFICATE shared WITH SUBJECT = 'shared';",
     );
     let made = "SELECT COUNT(*) FROM sys.databases WHERE name LIKE 'of[_]%'";
     let enabled = "SELECT CONCAT(name, ' ', enabled) FROM msdb.dbo.sysjobs ORDER BY name";
-    // By the statement, and by the command: whatever comes next finds the file as it was left, as behind a kill.
-    for by_statement in [false, true] {
+    // By the statement; and as a kill leaves it, between the file and what is done with it.
+    for by_statement in [true, false] {
         let told = if by_statement {
             runs(&server, "RESTORE DATABASE msdb FROM DISK = '@/msdb.bak' WITH REPLACE")
         } else {
-            let to = server.0.path("keys/msdb.db");
-            let to = to.to_str().unwrap();
-            let restore =
-                ["restore", "msdb.bak", "--to", to, "--replace", "--certificate", "shared"];
-            server.0.pellucid(&restore).succeeded();
+            let asked = "INSERT INTO pellucid_job_request SELECT job_id, '2026-01-01 00:00:00', 1, 'root' FROM pellucid_job";
+            history().execute(asked, []).unwrap();
+            let left = "UPDATE pellucid_job SET enabled = 1; UPDATE pellucid_job_schedule SET next_run = 1;
+UPDATE pellucid_setting SET value = '00112233445566778899aabbccddeeff' WHERE name = 'jobs are of'";
+            history().execute_batch(left).unwrap();
             server.0.pellucid(&["agent", "--once"]).all()
         };
         assert!(told.contains("2, are disabled") && told.contains("sp_update_job"), "{told}");
@@ -334,6 +334,67 @@ CREATE CERTIFICATE shared WITH SUBJECT = 'shared';",
     assert_eq!(server.0.pellucid(&["agent", "--once"]).succeeded(), "due: succeeded\n");
     assert_eq!(server.rows(enabled), ["asked 0", "due 1"]);
     assert_eq!(server.rows(made), ["1"]);
+    // Sealed by what opens sets, it is no file of the instance's own.
+    let to = server.0.path("keys/msdb.db");
+    let to = to.to_str().unwrap();
+    let restore = ["restore", "msdb.bak", "--to", to, "--replace", "--certificate", "shared"];
+    server.0.pellucid(&restore).succeeded();
+    let agent = server.0.pellucid(&["agent", "--once"]);
+    assert!(agent.code != 0 && agent.stderr.contains("history rebuild"), "{agent:?}");
+    server.0.pellucid(&["history", "rebuild", "msdb.bak"]).succeeded();
+    runs(&server, "RESTORE DATABASE msdb FROM DISK = '@/msdb.bak' WITH REPLACE");
+    assert_eq!(server.rows(enabled), ["asked 0", "due 0"]);
+}
+
+/// A set brings a schema along, too: nothing of it enables a job, hides one or keeps the instance closed.
+#[test]
+fn the_schema_of_a_restored_msdb_is_its_own() {
+    const AGAIN: &str = "UPDATE pellucid_job SET enabled = 1; UPDATE pellucid_job_schedule SET next_run = 1;
+INSERT OR REPLACE INTO pellucid_job_request SELECT job_id, '2026-01-01', 1, 'root' FROM pellucid_job;";
+    let trigger = |when: &str| format!("CREATE TRIGGER x {when} BEGIN {AGAIN} END;");
+    let as_view = "ALTER TABLE pellucid_job RENAME TO hidden; CREATE VIEW pellucid_job AS SELECT * FROM hidden;
+CREATE TRIGGER y INSTEAD OF UPDATE ON pellucid_job BEGIN SELECT 1; END;";
+    let ignored = "CREATE TABLE kept AS SELECT * FROM pellucid_job; DROP TABLE pellucid_job;
+CREATE TABLE pellucid_job(job_id TEXT PRIMARY KEY, name, owner_uid, enabled UNIQUE ON CONFLICT IGNORE, description, start_step_id,
+ category_id, notify_level_eventlog, notify_level_email, notify_level_netsend, notify_level_page, notify_email_operator_id,
+ notify_netsend_operator_id, notify_page_operator_id, delete_level, date_created, date_modified, version_number, server_id,
+ last_run_outcome, last_outcome_message, last_run_date, last_run_time, last_run_duration);
+INSERT INTO pellucid_job SELECT * FROM kept WHERE name = 'due'; UPDATE kept SET enabled = 0;
+INSERT INTO pellucid_job SELECT * FROM kept WHERE name = 'asked';";
+    for (what, crafted) in [
+        ("of the setting", trigger("AFTER INSERT ON pellucid_setting WHEN new.name = 'jobs are of'")),
+        ("of its change", trigger("AFTER UPDATE ON pellucid_setting WHEN new.name = 'jobs are of'")),
+        ("of jobs", trigger("AFTER UPDATE ON pellucid_job WHEN new.enabled = 0")),
+        ("of the history", trigger("AFTER INSERT ON restorehistory")),
+        ("a view", as_view.to_owned()),
+        ("ignored", ignored.to_owned()),
+        ("an index", "CREATE UNIQUE INDEX x ON pellucid_job(enabled) WHERE name IN ('due', 'asked') AND enabled = 0".into()),
+        ("a row of nothing", "INSERT INTO pellucid_job_schedule VALUES (777, 'no job', 1)".into()),
+    ] {
+        let server = filled();
+        runs(&server, JOBS);
+        let history = crate::support::history(&server.0);
+        history.execute("UPDATE pellucid_job_schedule SET next_run = 1", []).unwrap();
+        history.execute_batch(&crafted).unwrap();
+        drop(history);
+        runs(&server, "BACKUP DATABASE msdb TO DISK = '@/msdb.bak' WITH FORMAT");
+        let told = runs(&server, "RESTORE DATABASE msdb FROM DISK = '@/msdb.bak' WITH REPLACE");
+        assert_eq!(server.0.pellucid(&["agent", "--once"]).succeeded(), "", "{what}");
+        if what == "a view" {
+            // With it go the rows that it showed.
+            assert_eq!(server.rows("SELECT COUNT(*) FROM msdb.dbo.sysjobs"), ["0"]);
+            continue;
+        }
+        assert!(told.contains("are disabled"), "{what}\n{told}");
+        let jobs = server.rows("SELECT CONCAT(name, ' ', enabled) FROM msdb.dbo.sysjobs ORDER BY name");
+        assert_eq!(jobs, ["asked 0", "due 0"], "{what}");
+        runs(&server, "EXEC msdb.dbo.sp_update_job @job_name = 'due', @enabled = 1; EXEC msdb.dbo.sp_start_job 'due'");
+        assert_eq!(server.0.pellucid(&["agent", "--once"]).succeeded(), "due: succeeded\n", "{what}");
+        has_all(&server);
+        let left = crate::support::history(&server.0)
+            .query_row("SELECT count(*) FROM sqlite_schema WHERE type IN ('trigger', 'view')", [], |row| row.get(0));
+        assert_eq!(left, Ok(0), "{what}");
+    }
 }
 
 /// Any key of the keyring would open it.
@@ -358,7 +419,7 @@ RESTORE DATABASE older FROM DISK = '@/master.bak' WITH MOVE 'master' TO '@/maste
         let mut all = vec![server.run("SELECT note FROM master.dbo.kept").all()];
         if name == "msdb.db" {
             let agent = server.0.pellucid(&["agent", "--once"]);
-            assert_eq!(agent.code != 0, true, "{agent:?}");
+            assert_ne!(agent.code, 0, "{agent:?}");
             all.push(agent.all());
         }
         for told in all {

@@ -213,7 +213,7 @@ impl Agent {
         let mut due = Due::default();
         if !ids.is_empty() && !self.instance.owns_jobs()? {
             // Restored while this agent had it open.
-            self.instance.disown_jobs()?;
+            self.instance.take_in()?;
             return Ok(due);
         }
         for id in ids {

@@ -156,20 +156,6 @@ pub(crate) fn reschedule(msdb: &Connection, job: &Job) -> rusqlite::Result<()> {
     Ok(())
 }
 
-/// No job has missed anything: of another time is what is there now.
-pub(crate) fn reschedule_all(msdb: &Connection) -> rusqlite::Result<()> {
-    let mut statement = msdb.prepare("SELECT schedule_id, job_id FROM pellucid_job_schedule")?;
-    let rows =
-        statement.query_map([], |row| Ok((row.get::<_, i64>(0)?, row.get::<_, String>(1)?)))?;
-    for row in rows.collect::<rusqlite::Result<Vec<_>>>()? {
-        let next = next_from_now(&schedule_of(msdb, row.0)?);
-        let sql =
-            "UPDATE pellucid_job_schedule SET next_run = ?3 WHERE schedule_id = ?1 AND job_id = ?2";
-        msdb.execute(sql, (row.0, &row.1, next))?;
-    }
-    Ok(())
-}
-
 /// The schedules of a job.
 pub(crate) fn schedules(msdb: &Connection, job: &Job) -> rusqlite::Result<Vec<i64>> {
     let sql =

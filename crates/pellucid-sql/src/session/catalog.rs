@@ -336,7 +336,11 @@ impl Databases {
     fn make_master(&self) -> Result<String> {
         if !self.has_master.get() {
             let path = pellucid_backup::history::History::master_file()?;
-            self.connection.execute("ATTACH ?1 AS master", [own_uri(&path)])?;
+            let attached = self.connection.execute("ATTACH ?1 AS master", [own_uri(&path)]);
+            attached.map_err(|error| {
+                let why = pellucid_backup::history::why_not_own(&path);
+                why.map_or_else(|| Message::from(error), Message::from)
+            })?;
             self.has_master.set(true);
         }
         Ok("master".to_owned())

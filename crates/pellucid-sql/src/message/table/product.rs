@@ -23,6 +23,8 @@ rows! {
     PATH, 16, BAD_PATH = "'{path}': {reason}.";
     WORKER, 16, WORK_NOT_STARTED = "The work could not be started: {error}.";
     REMARK, 10, REMARK_OF = "{what}.";
+    MISUSE, 16, MSDB_NOT_TAKEN_IN =
+        "Another msdb than before has jobs that cannot be disabled: restore one that this instance has made.";
     REMARK, 10, KEYS_NOT_IN_MASTER =
         "The keys of this instance are not in a database: BACKUP MASTER KEY, BACKUP SERVICE MASTER KEY and BACKUP \
          CERTIFICATE write them to files, 'pellucid instance export' all of them to one.";
