@@ -16,7 +16,7 @@ use std::path::{Component, Path, PathBuf};
 use crate::open_at::open_at;
 use pellucid::shown::Shown;
 use rustix::fs::{
-    fstat, openat2, readlinkat, statat, AtFlags, FileType, Mode, OFlags, ResolveFlags, CWD,
+    fstat, openat2, readlinkat, statat, AtFlags, FileType, Mode, OFlags, ResolveFlags, Stat, CWD,
 };
 use rustix::io::{retry_on_intr, Errno};
 
@@ -180,11 +180,10 @@ impl Way {
     ///
     /// # Errors
     /// The system's.
-    pub fn look_beside(&self, ending: &str) -> io::Result<Metadata> {
+    pub fn look_beside(&self, ending: &str) -> io::Result<Stat> {
         let mut name = self.name.clone();
         name.push(ending);
-        let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        File::from(open_at(&self.directory, name.as_os_str(), flags, Mode::empty())?).metadata()
+        Ok(statat(&self.directory, name.as_os_str(), AtFlags::SYMLINK_NOFOLLOW)?)
     }
 
     /// Opens the file that has the name now. A symbolic link is never followed: the walk has followed those that were there.

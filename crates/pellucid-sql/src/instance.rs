@@ -127,6 +127,22 @@ impl Instance {
         self.home.join(MASTER_FILE)
     }
 
+    /// Reads `msdb` as it is now, whatever others write meanwhile: its file is locked and looked at once, not for each query.
+    ///
+    /// # Errors
+    /// SQLite's; those of `read`.
+    pub fn as_of_now<T>(&self, read: impl FnOnce() -> Result<T>) -> Result<T> {
+        if !self.msdb.is_autocommit() {
+            return read();
+        }
+        self.msdb.execute_batch("BEGIN")?;
+        let done = read();
+        if !self.msdb.is_autocommit() {
+            self.msdb.execute_batch("COMMIT")?;
+        }
+        done
+    }
+
     /// The connection to `msdb`.
     pub fn msdb(&self) -> &Connection {
         &self.msdb

@@ -388,7 +388,8 @@ impl Databases {
         }
         let schema = self.attach(known)?;
         let files = files::read(&self.connection, &schema, known)?;
-        if let Some(stamp) = stamp {
+        // Within a transaction it is what that sees, and maybe not what the file has by now.
+        if let Some(stamp) = stamp.filter(|_| self.connection.is_autocommit()) {
             if Stamp::of(&known.path).as_ref() == Some(&stamp) {
                 self.glances.keep_files(known.id, stamp, &files);
             }
@@ -746,18 +747,33 @@ impl Databases {
         // Of each database its own: a statement may name the same view of two.
         let name = quoted(&format!("{}.{}.{}", self.current_id(), view.schema, view.name));
         let columns: Vec<String> = view.columns.iter().map(|(name, _)| quoted(name)).collect();
-        let rows = self.glances.while_rows_are_made(|| (view.rows)(self))?;
-        let temporary = format!("temp.{name}");
-        self.connection.execute_batch(&format!(
-            "CREATE TABLE IF NOT EXISTS {temporary}({}); DELETE FROM {temporary}",
-            columns.join(", ")
-        ))?;
-        let places = vec!["?"; columns.len()].join(", ");
-        let mut insert =
-            self.connection.prepare(&format!("INSERT INTO {temporary} VALUES ({places})"))?;
-        for row in rows {
-            insert.execute(rusqlite::params_from_iter(row))?;
+        if view.name == "databases" {
+            self.instance.register_known()?;
         }
+        let make = || self.glances.while_rows_are_made(|| (view.rows)(self));
+        let rows = self.instance.as_of_now(make)?;
+        let temporary = format!("temp.{name}");
+        let places = vec!["?"; columns.len()].join(", ");
+        let put = || -> rusqlite::Result<()> {
+            self.connection.execute_batch(&format!(
+                "CREATE TABLE IF NOT EXISTS {temporary}({}); DELETE FROM {temporary}",
+                columns.join(", ")
+            ))?;
+            let sql = format!("INSERT INTO {temporary} VALUES ({places})");
+            let mut insert = self.connection.prepare_cached(&sql)?;
+            for row in rows {
+                insert.execute(rusqlite::params_from_iter(row))?;
+            }
+            Ok(())
+        };
+        // One step for all of them: each statement by itself would be a transaction.
+        self.connection.execute_batch("SAVEPOINT \"rows of a view\"")?;
+        let is_put = put();
+        if is_put.is_err() {
+            self.connection.execute_batch("ROLLBACK TO \"rows of a view\"")?;
+        }
+        self.connection.execute_batch("RELEASE \"rows of a view\"")?;
+        is_put?;
         let columns = view
             .columns
             .iter()

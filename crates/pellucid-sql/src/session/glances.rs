@@ -6,7 +6,6 @@
 
 use std::cell::RefCell;
 use std::collections::HashMap;
-use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::rc::Rc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -16,11 +15,11 @@ use pellucid_files::way::Way;
 
 use crate::instance::{DatabaseFile, Known};
 
-/// Times of files have steps: two changes within one of them look like one.
-const SETTLED: Duration = Duration::from_millis(100);
+/// Times of files have steps, of two seconds at most (FAT): two changes within one of them look like one.
+const SETTLED: Duration = Duration::from_secs(2);
 
 /// Device, inode, size, and the times of change in nanoseconds.
-type File = (u64, u64, u64, i128, i128);
+type File = [i128; 5];
 
 /// The database, its log, its journal, and the copy that a conversion makes.
 const ENDINGS: [&str; 4] = ["", "-wal", "-journal", "-pellucid"];
@@ -37,23 +36,21 @@ impl Stamp {
         for (stamp, ending) in stamps.iter_mut().zip(ENDINGS) {
             let found = way.look_beside(ending).ok();
             // A connection makes an empty log and takes it away again.
-            let found = found.filter(|found| ending.is_empty() || found.len() > 0);
+            let found = found.filter(|found| ending.is_empty() || found.st_size > 0);
             *stamp = found.map(|found| {
-                let time = |seconds: i64, nanoseconds: i64| {
-                    i128::from(seconds) * 1_000_000_000 + i128::from(nanoseconds)
-                };
-                (
-                    found.dev(),
-                    found.ino(),
-                    found.len(),
-                    time(found.mtime(), found.mtime_nsec()),
-                    time(found.ctime(), found.ctime_nsec()),
-                )
+                let time = |seconds: i128, nanoseconds: i128| seconds * 1_000_000_000 + nanoseconds;
+                [
+                    i128::from(found.st_dev),
+                    i128::from(found.st_ino),
+                    i128::from(found.st_size),
+                    time(found.st_mtime.into(), found.st_mtime_nsec.into()),
+                    time(found.st_ctime.into(), found.st_ctime_nsec.into()),
+                ]
             });
         }
         let now = SystemTime::now().duration_since(UNIX_EPOCH).ok()?;
         let settled = i128::try_from(now.saturating_sub(SETTLED).as_nanos()).ok()?;
-        let is_settled = |file: &File| file.3 < settled && file.4 < settled;
+        let is_settled = |[.., modified, changed]: &File| modified.max(changed) < &settled;
         stamps.iter().flatten().all(is_settled).then_some(Self(stamps))
     }
 

@@ -302,7 +302,7 @@ fn read(databases: &Databases, table: &str, columns: &[Column]) -> Result<Vec<Ro
 }
 
 /// The history keeps bytes as hexadecimal digits.
-fn as_kept(value: Value, data_type: SqlType) -> Value {
+pub(super) fn as_kept(value: Value, data_type: SqlType) -> Value {
     match (data_type, value) {
         (SqlType::VarBinary(_), Value::Text(digits)) => {
             from_hex(&digits).map_or(Value::Null, Value::Blob)

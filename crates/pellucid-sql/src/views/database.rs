@@ -182,7 +182,6 @@ pub(super) const FILES: [Column; 18] = [
 
 pub(super) fn databases(databases: &Databases) -> Result<Vec<Row>> {
     let instance = &databases.instance;
-    instance.register_known()?;
     let keys = super::key::states(databases)?;
     let by_server = pellucid_keyring::Keyring::opens_by_service_key(instance.home(), None)?;
     let is_declared = instance.is_master_key_declared()?;

@@ -138,9 +138,9 @@ pub(super) fn asking(databases: &Databases) -> Result<Vec<Asking>> {
         }
     }
     for pid in gone {
-        // Killed before it could take its row away.
-        msdb.execute("DELETE FROM pellucid_request WHERE pid = ?1", [pid])?;
-        msdb.execute("DELETE FROM pellucid_request_text WHERE pid = ?1", [pid])?;
+        // Killed before it could take its row away. What keeps it from being taken now does so until the next look.
+        let _ = msdb.execute("DELETE FROM pellucid_request WHERE pid = ?1", [pid]);
+        let _ = msdb.execute("DELETE FROM pellucid_request_text WHERE pid = ?1", [pid]);
     }
     Ok(found)
 }

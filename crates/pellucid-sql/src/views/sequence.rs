@@ -6,12 +6,13 @@
 
 use std::collections::HashMap;
 
-use super::backup::SETS;
+use super::backup::{as_kept, SETS};
 use super::Row;
 use crate::instance::Known;
 use crate::message::Result;
 use crate::session::Databases;
 use crate::values::convert::Value;
+use crate::values::types::SqlType;
 
 /// Where the columns are that this needs.
 struct Places {
@@ -20,7 +21,6 @@ struct Places {
     name: usize,
     kind: usize,
     copy_only: usize,
-    finished: usize,
     first: usize,
     last: usize,
     checkpoint: usize,
@@ -38,7 +38,6 @@ impl Places {
             name: place("database_name")?,
             kind: place("type")?,
             copy_only: place("is_copy_only")?,
-            finished: place("backup_finish_date")?,
             first: place("first_lsn")?,
             last: place("last_lsn")?,
             checkpoint: place("checkpoint_lsn")?,
@@ -88,18 +87,16 @@ pub(super) struct Bases(HashMap<String, (String, Value)>);
 
 impl Bases {
     pub(super) fn of(databases: &Databases) -> Result<Self> {
+        let sql = "SELECT database_name, backup_finish_date, coalesce(checkpoint_lsn, cast(backup_set_id AS TEXT)), \
+                   max(backup_set_id) FROM backupset WHERE type = 'D' AND is_copy_only IS NOT 1 AND database_name IS NOT NULL \
+                   AND backup_finish_date IS NOT NULL GROUP BY database_name COLLATE NOCASE ORDER BY 4";
+        let mut statement = databases.instance.msdb().prepare_cached(sql)?;
+        let mut rows = statement.query([])?;
         let mut bases = HashMap::new();
-        let Some(at) = Places::find() else { return Ok(Self(bases)) };
-        for row in super::backup::sets(databases)? {
-            let is_full = matches!(&row[at.kind], Value::Text(kind) if kind == "D");
-            let (Value::Text(name), Value::Text(finished)) = (&row[at.name], &row[at.finished])
-            else {
-                continue;
-            };
-            if is_full && row[at.copy_only] != Value::Integer(1) {
-                let base = (finished.clone(), row[at.checkpoint].clone());
-                bases.insert(name.to_lowercase(), base);
-            }
+        while let Some(row) = rows.next()? {
+            let name: String = row.get(0)?;
+            let checkpoint = as_kept(row.get(2)?, SqlType::numeric(25, 0));
+            bases.insert(name.to_lowercase(), (row.get(1)?, checkpoint));
         }
         Ok(Self(bases))
     }
