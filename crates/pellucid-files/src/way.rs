@@ -16,7 +16,7 @@ use std::path::{Component, Path, PathBuf};
 use crate::open_at::open_at;
 use pellucid::shown::Shown;
 use rustix::fs::{
-    fstat, openat2, readlinkat, statat, AtFlags, FileType, Mode, OFlags, ResolveFlags, Stat, CWD,
+    fstat, openat2, readlinkat, statat, AtFlags, FileType, Mode, OFlags, ResolveFlags, CWD,
 };
 use rustix::io::{retry_on_intr, Errno};
 
@@ -174,16 +174,6 @@ impl Way {
     /// The system's.
     pub fn look(&self) -> io::Result<Metadata> {
         self.open(OFlags::PATH)?.metadata()
-    }
-
-    /// What lies beside the file, its name with this at its end; a symbolic link is not followed.
-    ///
-    /// # Errors
-    /// The system's.
-    pub fn look_beside(&self, ending: &str) -> io::Result<Stat> {
-        let mut name = self.name.clone();
-        name.push(ending);
-        Ok(statat(&self.directory, name.as_os_str(), AtFlags::SYMLINK_NOFOLLOW)?)
     }
 
     /// Opens the file that has the name now. A symbolic link is never followed: the walk has followed those that were there.

@@ -21,14 +21,17 @@
 mod cancel;
 mod catalog;
 mod cursor;
+mod facts;
 mod frame;
 mod glances;
 mod modules;
+mod names;
 mod objects;
 mod programs;
 mod properties;
 mod recovery;
 mod server;
+mod server_view;
 mod stack;
 mod types;
 
@@ -45,9 +48,10 @@ use crate::message::{Message, Result};
 use crate::translate::ResultColumn;
 
 pub use cancel::Cancel;
-pub(crate) use catalog::{is_internal, row_name, shown, sqlite_name, Databases, Names};
+pub(crate) use catalog::{is_internal, row_name, shown, sqlite_name, Databases};
 pub(crate) use cursor::{Cursor, CursorHandle, OpenCursor};
 pub(crate) use frame::{Frame, TableVariable};
+pub(crate) use names::Names;
 pub(crate) use objects::{object_id, split};
 pub(crate) use properties::{bytes_most, CertificateFacts};
 pub(crate) use recovery::Recovery;

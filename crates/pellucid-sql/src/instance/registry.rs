@@ -332,20 +332,31 @@ impl Instance {
     /// # Errors
     /// SQLite's.
     pub fn pending_key(&self, known: &Known) -> Result<Option<PendingKey>> {
-        let sql = "SELECT algorithm, certificate, thumbprint, create_date, pid, started, set_date \
-                   FROM pellucid_pending_key WHERE database_id = ?1";
+        Ok(self.pending_keys()?.remove(&known.id))
+    }
+
+    /// Those of all databases, by number.
+    ///
+    /// # Errors
+    /// SQLite's.
+    pub fn pending_keys(&self) -> Result<HashMap<i64, PendingKey>> {
+        let sql = "SELECT algorithm, certificate, thumbprint, create_date, pid, started, set_date, database_id \
+                   FROM pellucid_pending_key";
         let of = |row: &Row<'_>| {
             let (pid, started): (Option<u32>, Option<i64>) = (row.get(4)?, row.get(5)?);
-            Ok(PendingKey {
+            let key = PendingKey {
                 algorithm: row.get(0)?,
                 certificate: row.get(1)?,
                 thumbprint: row.get(2)?,
                 created: row.get(3)?,
                 process: pid.zip(started.and_then(|at| u64::try_from(at).ok())),
                 set: row.get(6)?,
-            })
+            };
+            Ok((row.get(7)?, key))
         };
-        Ok(self.msdb.query_row(sql, [known.id], of).optional()?)
+        let mut statement = self.msdb.prepare_cached(sql)?;
+        let rows = statement.query_map([], of)?;
+        Ok(rows.collect::<rusqlite::Result<_>>()?)
     }
 
     /// Keeps what was asked for.

@@ -7,7 +7,6 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use pellucid::header::Standing;
-use pellucid_engine::checked;
 use pellucid_engine::inspect::{inspect, Kind};
 use pellucid_tsql::ast::{Name, ObjectName};
 use pellucid_vfs::pins::{Expectation, Lesser};
@@ -16,24 +15,13 @@ use rusqlite::{Connection, OptionalExtension};
 
 use super::glances::{Glances, Stamp};
 use super::modules::{ReadFunction, ReadView};
-use super::objects::{object_id, Object};
-use super::properties::{ColumnFacts, FileFacts};
-use super::server::DatabaseProperties;
-use super::{declared_type, identity_type, Frame, Shared};
-use crate::execute::{access, recovery_model, size_kb};
+use super::{declared_type, identity_type, Shared};
 use crate::instance::files::{self, DatabaseFile, FILES_TABLE};
-use crate::instance::paths::Folder;
 use crate::instance::registry::text;
 use crate::instance::{own_uri, uri, Instance, Known, Module, State, MASTER, MSDB, TEMPDB};
-use crate::known;
 use crate::message::{table, Message, Result};
-use crate::translate::{
-    object_text, quoted, Catalog, FunctionDefinition, Program, Stored, Table, TableColumn,
-    ViewDefinition,
-};
-use crate::values::moment::{Moment, TICKS_SECOND};
-use crate::values::types::{Family, SqlType};
-use crate::views;
+use crate::translate::{quoted, Stored, Table, TableColumn};
+use crate::values::types::Family;
 
 /// Databases attached at once: SQLite's limit is 10, and `msdb` is one.
 const ATTACHED_MOST: usize = 8;
@@ -49,7 +37,7 @@ pub(crate) struct Databases {
     pub shared: Arc<Shared>,
     current: RefCell<(i64, String)>,
     /// By number, the one used last at the end.
-    attached: RefCell<Vec<(i64, PathBuf)>>,
+    pub(super) attached: RefCell<Vec<(i64, PathBuf)>>,
     /// Those that the statement at hand names, or the transaction around it: nobody else's name takes their place.
     used: RefCell<Vec<i64>>,
     /// What the files of attached databases were seen to be.
@@ -59,7 +47,9 @@ pub(crate) struct Databases {
     table_variables: Cell<u32>,
     pub(super) read_views: RefCell<Vec<ReadView>>,
     pub(super) read_functions: RefCell<Vec<ReadFunction>>,
-    glances: Glances,
+    pub(super) glances: Glances,
+    /// What was put into the temporary tables of the server's views, outside of transactions: a digest of each.
+    pub(super) view_rows: RefCell<HashMap<String, [u8; 32]>>,
     /// Procedures that end with the session.
     pub(super) temporary_procedures: RefCell<Vec<Module>>,
     /// Whether the columns of views are being listed.
@@ -94,6 +84,7 @@ impl Databases {
             read_views: RefCell::default(),
             read_functions: RefCell::default(),
             glances: Glances::default(),
+            view_rows: RefCell::default(),
             temporary_procedures: RefCell::default(),
             lists_views: Cell::new(false),
             failed_views: RefCell::default(),
@@ -211,7 +202,7 @@ impl Databases {
     ///
     /// # Errors
     /// As [`Self::attach`]; 50001 for one too many.
-    fn attach_named(&self, known: &Known) -> Result<String> {
+    pub(super) fn attach_named(&self, known: &Known) -> Result<String> {
         let schema = self.attach(known)?;
         let mut used = self.used.borrow_mut();
         if !known.is_system() && !used.contains(&known.id) {
@@ -346,7 +337,7 @@ impl Databases {
         Ok("master".to_owned())
     }
 
-    fn attach_msdb(&self) -> Result<String> {
+    pub(super) fn attach_msdb(&self) -> Result<String> {
         if !self.has_msdb.get() {
             let msdb = own_uri(&self.instance.msdb_path());
             self.connection.execute("ATTACH ?1 AS msdb", [msdb])?;
@@ -485,7 +476,7 @@ impl Databases {
             .optional()?
             .flatten();
         let text = text.unwrap_or_default();
-        let lower = text.to_ascii_lowercase();
+        let lower = without_literals(&text).to_ascii_lowercase();
         if lower.contains("collate binary") {
             for column in &mut columns {
                 column.sensitive = is_sensitive(&lower, &column.sqlite);
@@ -528,204 +519,6 @@ impl Databases {
         Ok(statement.query_row([sqlite, schema], |row| row.get(0)).optional()?)
     }
 
-    /// Before a statement that asks the session for names: what there is now.
-    ///
-    /// # Errors
-    /// SQLite's.
-    pub fn refresh(&self, sql: &str) -> Result<()> {
-        if !sql.contains("tsql_server(") {
-            return Ok(());
-        }
-        let has = |word: &str| sql.contains(word);
-        if has("'DB_")
-            || has("'HAS_DB")
-            || has("'CERT_ID")
-            || has("'SERVERPROPERTY")
-            || has("'ORIGINAL_DB")
-        {
-            let names = self
-                .instance
-                .databases()?
-                .into_iter()
-                .map(|known| (known.id, known.name))
-                .collect();
-            let certificates = match has("'CERT_ID") {
-                true => self.instance.keyring()?.find_certificates()?.whole,
-                false => Vec::new(),
-            };
-            let certificates =
-                certificates.iter().map(|stored| stored.public().name().to_owned()).collect();
-            let folder =
-                |folder| self.instance.folder(folder).map(|path| path.display().to_string());
-            let folders = [folder(Folder::Data)?, folder(Folder::Log)?, folder(Folder::Backup)?];
-            self.shared.set_names(names, certificates, folders);
-        }
-        if has("'DATABASEPROPERTY") {
-            let properties = self.glances.while_rows_are_made(|| self.properties())?;
-            self.shared.set_properties(properties);
-        }
-        let has_columns = has("'COL_");
-        if has("'OBJECT") || has("'FILE_") || has("'FILEPROPERTY") || has_columns {
-            let objects = self.objects()?;
-            if has_columns {
-                self.shared.set_columns(self.columns(&objects)?);
-            }
-            self.shared.set_objects(objects, self.file_facts()?);
-        }
-        if has("'CERTPROPERTY") || has("'CERTENCODED") {
-            self.shared.set_certificate_facts(views::certificate_facts(self)?);
-        }
-        if has("'KEY_ID") {
-            self.shared.set_keys(views::key_ids(self)?);
-        }
-        Ok(())
-    }
-
-    fn properties(&self) -> Result<Vec<DatabaseProperties>> {
-        let mut properties = Vec::new();
-        for known in self.instance.databases()? {
-            let recovery = self.recovery(&known)?;
-            properties.push(DatabaseProperties {
-                good_check: self.good_check(&known),
-                status: known.shown_state(recovery.standing).name(),
-                access: access(&known),
-                recovery: recovery_model(recovery.model),
-                is_in_standby: recovery.standing == Standing::Standby,
-                is_read_only: known.is_read_only || recovery.standing == Standing::Standby,
-                name: known.name,
-            });
-        }
-        Ok(properties)
-    }
-
-    /// When the last CHECKDB of a database ended that found nothing; 1900-01-01 if none did, as SQL Server has it.
-    pub fn good_check(&self, known: &Known) -> Moment {
-        /// 1970-01-01.
-        const DAYS_TO_1970: i64 = 25_567;
-        let checks =
-            self.instance.keyring().and_then(|keyring| Ok(keyring.recall_checks(&known.path)?));
-        let checks = checks.unwrap_or_default();
-        // Looked at only where it matters: that gives a connection to the database up for a moment.
-        let identity = match checks.is_empty() {
-            true => None,
-            false => self.look(known).ok().and_then(|kind| checked::identity(kind.ok()?.as_ref())),
-        };
-        let about = checks.iter().filter(|check| Some(check.file_id) == identity);
-        let seconds = about.map(|check| check.good_at).max().filter(|at| *at > 0);
-        seconds
-            .and_then(|at| {
-                Moment::of_days(DAYS_TO_1970, i64::try_from(at).ok()?.checked_mul(TICKS_SECOND)?)
-            })
-            .unwrap_or_else(Moment::epoch)
-    }
-
-    /// The pages of 8 KB that the current database's file has, and those in use; none of a system database.
-    pub fn pages(&self) -> Result<(i64, i64)> {
-        const PAGE_BYTES: i64 = 8192;
-        let known = self.current()?;
-        if known.is_system() {
-            return Ok((0, 0));
-        }
-        let schema = quoted(&self.attach(&known)?);
-        let pragma = |name: &str| -> rusqlite::Result<i64> {
-            let sql = format!("PRAGMA {schema}.{name}");
-            self.connection.query_row(&sql, [], |row| row.get(0))
-        };
-        let (count, free, bytes) =
-            (pragma("page_count")?, pragma("freelist_count")?, pragma("page_size")?);
-        let whole = |count: i64| (count.saturating_mul(bytes) + PAGE_BYTES - 1) / PAGE_BYTES;
-        Ok((whole(count), whole(count - free)))
-    }
-
-    fn file_facts(&self) -> Result<Vec<FileFacts>> {
-        const PAGE_KB: i64 = 8;
-        let known = self.current()?;
-        let files = self.files(&known)?;
-        let (_, used) = self.pages()?;
-        let facts = |file: DatabaseFile| {
-            let is_log = file.kind == files::FileKind::Log;
-            let log_pages = (size_kb(&known, &file) + PAGE_KB - 1) / PAGE_KB;
-            FileFacts {
-                id: file.id,
-                is_log,
-                is_read_only: known.is_read_only,
-                used_pages: if is_log { log_pages } else { used },
-                name: file.name,
-            }
-        };
-        Ok(files.into_iter().map(facts).collect())
-    }
-
-    fn columns(&self, objects: &[Object]) -> Result<Vec<ColumnFacts>> {
-        let mut columns = Vec::new();
-        let mut add = |object, all: Vec<(String, SqlType)>| {
-            for (number, (name, data_type)) in (1..).zip(all) {
-                columns.push(ColumnFacts { object, number, name, data_type });
-            }
-        };
-        for object in objects.iter().filter(|object| !object.sqlite.is_empty()) {
-            let found = self.table_of(&object.attached, &object.sqlite, object.kind == "V")?;
-            let found = found.columns.into_iter().map(|one| (one.name, one.data_type));
-            add(object.id, found.collect());
-        }
-        let known = self.current()?;
-        for (view, found) in self.columns_of_views(&known)? {
-            let found = found.into_iter().map(|one| (one.name, one.data_type));
-            add(object_id(&known.name, &view), found.collect());
-        }
-        Ok(columns)
-    }
-
-    /// Tables and views of the databases that are attached, and of the current one.
-    fn objects(&self) -> Result<Vec<Object>> {
-        let current = self.current()?;
-        if !current.is_system() {
-            self.attach(&current)?;
-        }
-        let mut objects = Vec::new();
-        let master = match self.attach_master() {
-            // It is in nobody else's way: whoever is in `master`, or names it, is told.
-            Err(_) if current.id != MASTER => None,
-            found => found?,
-        };
-        if let Some(schema) = master {
-            self.objects_of("master", &schema, &mut objects)?;
-        }
-        let attached = self.attached.borrow().clone();
-        for known in self.instance.databases()? {
-            if attached.iter().any(|(id, _)| *id == known.id) {
-                self.objects_of(&known.name, &format!("d{}", known.id), &mut objects)?;
-            }
-            for module in self.instance.modules(&known)? {
-                let object = Object::new(&known.name, "", &module.name, module.kind.letter());
-                // Its columns are none of SQLite's.
-                let sqlite = String::new();
-                objects.push(Object { definition: Some(module.definition), sqlite, ..object });
-            }
-        }
-        self.objects_of("tempdb", "temp", &mut objects)?;
-        for module in self.temporary_procedures.borrow().iter() {
-            let object = Object::new("tempdb", "", &module.name, module.kind.letter());
-            let (definition, sqlite) = (Some(module.definition.clone()), String::new());
-            objects.push(Object { definition, sqlite, ..object });
-        }
-        objects
-            .extend(views::msdb_tables().map(|name| Object::of_server("msdb", "dbo", name, "U")));
-        for database in [current.name.as_str(), "master"] {
-            let of_server = |name| Object::of_server(database, "sys", name, "V");
-            objects.extend(views::sys_views().map(of_server));
-        }
-        Ok(objects)
-    }
-
-    fn objects_of(&self, database: &str, schema: &str, objects: &mut Vec<Object>) -> Result<()> {
-        for (name, is_view) in self.tables_and_views(schema)? {
-            let kind = if is_view { "V" } else { "U" };
-            objects.push(Object::new(database, schema, &name, kind));
-        }
-        Ok(())
-    }
-
     /// The names in SQLite of what people have made in an attached database.
     ///
     /// # Errors
@@ -741,45 +534,6 @@ impl Databases {
         let mut found: Vec<(String, bool)> = rows.collect::<rusqlite::Result<_>>()?;
         found.retain(|(name, _)| schema != "temp" || !is_internal(name));
         Ok(found)
-    }
-
-    fn server_view(&self, view: &'static views::View) -> Result<Table> {
-        // Of each database its own: a statement may name the same view of two.
-        let name = quoted(&format!("{}.{}.{}", self.current_id(), view.schema, view.name));
-        let columns: Vec<String> = view.columns.iter().map(|(name, _)| quoted(name)).collect();
-        if view.name == "databases" {
-            self.instance.register_known()?;
-        }
-        let make = || self.glances.while_rows_are_made(|| (view.rows)(self));
-        let rows = self.instance.as_of_now(make)?;
-        let temporary = format!("temp.{name}");
-        let places = vec!["?"; columns.len()].join(", ");
-        let put = || -> rusqlite::Result<()> {
-            self.connection.execute_batch(&format!(
-                "CREATE TABLE IF NOT EXISTS {temporary}({}); DELETE FROM {temporary}",
-                columns.join(", ")
-            ))?;
-            let sql = format!("INSERT INTO {temporary} VALUES ({places})");
-            let mut insert = self.connection.prepare_cached(&sql)?;
-            for row in rows {
-                insert.execute(rusqlite::params_from_iter(row))?;
-            }
-            Ok(())
-        };
-        // One step for all of them: each statement by itself would be a transaction.
-        self.connection.execute_batch("SAVEPOINT \"rows of a view\"")?;
-        let is_put = put();
-        if is_put.is_err() {
-            self.connection.execute_batch("ROLLBACK TO \"rows of a view\"")?;
-        }
-        self.connection.execute_batch("RELEASE \"rows of a view\"")?;
-        is_put?;
-        let columns = view
-            .columns
-            .iter()
-            .map(|(name, data_type)| TableColumn::new(name, *data_type))
-            .collect();
-        Ok(Table { sqlite: temporary, columns, row: None })
     }
 }
 
@@ -800,6 +554,22 @@ pub(crate) fn sqlite_name(name: &ObjectName) -> String {
         }
         _ => name.object.as_str().to_owned(),
     }
+}
+
+/// The text of a table with its literals empty: words within them are not its own.
+fn without_literals(text: &str) -> String {
+    let mut quote = None;
+    let is_kept = |next: &char| {
+        let was_literal = quote == Some('\'');
+        quote = match (quote, *next) {
+            (Some(close), next) => Some(close).filter(|close| next != *close),
+            (None, '"' | '`' | '\'') => Some(*next),
+            (None, '[') => Some(']'),
+            (None, _) => None,
+        };
+        !was_literal || quote.is_none()
+    };
+    text.chars().filter(is_kept).collect()
 }
 
 /// Whether the text of a table that CREATE TABLE has made gives a column the collation of a `_CS` or `_BIN`.
@@ -847,168 +617,6 @@ fn refusal(path: &Path, error: Message) -> Message {
     match why() {
         Err(error) => error.into(),
         Ok(()) => error,
-    }
-}
-
-/// The names of a session, and the table variables of a frame.
-pub(crate) struct Names<'s> {
-    pub databases: &'s Databases,
-    pub frame: &'s Frame,
-}
-
-impl Catalog for Names<'_> {
-    fn table(&self, name: &ObjectName) -> Result<Option<Table>> {
-        if let Some(server) = &name.server {
-            return Err(Message::unknown_server(server.as_str()));
-        }
-        let databases = self.databases;
-        let schema = name.schema.as_ref().map_or("", Name::as_str);
-        let object = name.object.as_str();
-        let database = name.database.as_ref().map(Name::as_str);
-        if schema.eq_ignore_ascii_case("sys") || schema.eq_ignore_ascii_case("information_schema") {
-            let view = views::find(schema, object);
-            return match (view, database) {
-                (None, _) if known::is_view(schema, object) => {
-                    Err(Message::unsupported(object_text(name)))
-                }
-                (None, _) => Ok(None),
-                (Some(view), None) => databases.server_view(view).map(Some),
-                // Of another database: as if the session were there.
-                (Some(view), Some(other)) => {
-                    let here = databases.current()?;
-                    databases.use_database(other)?;
-                    if view.is_of_sessions() {
-                        databases.enter(&here);
-                    }
-                    let table = databases.server_view(view);
-                    databases.enter(&here);
-                    table.map(Some)
-                }
-            };
-        }
-        if object.starts_with('#') {
-            return match databases.find_object("temp", &name.object.clone().into())? {
-                Some((sqlite, _)) => databases.table_of("temp", &sqlite, false).map(Some),
-                None => Ok(None),
-            };
-        }
-        let in_msdb = match database {
-            Some(database) => database.eq_ignore_ascii_case("msdb"),
-            None => databases.current_id() == MSDB,
-        };
-        if in_msdb {
-            databases.attach_msdb()?;
-            let own = schema.is_empty() || schema.eq_ignore_ascii_case("dbo");
-            match views::find("msdb", object).filter(|_| own) {
-                Some(view) => return databases.server_view(view).map(Some),
-                None if own && known::is_of_msdb(object) => {
-                    return Err(Message::unsupported(object_text(name)))
-                }
-                // As in each database, the old views.
-                None => {}
-            }
-        }
-        let known = match database {
-            Some(database) => match databases.instance.find(database)? {
-                Some(known) => known,
-                None => return Ok(None),
-            },
-            None => databases.current()?,
-        };
-        if known.id == TEMPDB {
-            if let Some((sqlite, is_view)) = databases.find_object("temp", name)? {
-                return databases.table_of("temp", &sqlite, is_view).map(Some);
-            }
-        }
-        if known.id == MASTER {
-            if let Some(schema) = databases.attach_master()? {
-                if let Some((sqlite, is_view)) = databases.find_object(&schema, name)? {
-                    return databases.table_of(&schema, &sqlite, is_view).map(Some);
-                }
-            }
-        }
-        let is_own = schema.is_empty() || schema.eq_ignore_ascii_case("dbo");
-        let is_elsewhere = known::is_compatibility_view(object)
-            || (known.id == MASTER && known::is_of_master(object));
-        // Of another database: as if the session were there.
-        let compatible = || match views::find("sys", object).filter(|view| view.is_compatibility) {
-            Some(view) => {
-                let here = databases.current()?;
-                if !view.is_of_sessions() {
-                    databases.enter(&known);
-                }
-                let table = databases.server_view(view);
-                databases.enter(&here);
-                table.map(Some)
-            }
-            None if is_own && is_elsewhere => Err(Message::unsupported(object_text(name))),
-            None => Ok(None),
-        };
-        if known.is_system() {
-            return compatible();
-        }
-        let attached = databases.attach_named(&known)?;
-        match databases.find_object(&attached, name)? {
-            Some((sqlite, is_view)) => databases.table_of(&attached, &sqlite, is_view).map(Some),
-            None => compatible(),
-        }
-    }
-
-    fn view(&self, name: &ObjectName) -> Result<Option<ViewDefinition>> {
-        let is_servers = name.schema.as_ref().map(Name::as_str).is_some_and(|schema| {
-            schema.eq_ignore_ascii_case("sys") || schema.eq_ignore_ascii_case("information_schema")
-        });
-        if is_servers || name.server.is_some() || name.object.as_str().starts_with('#') {
-            return Ok(None);
-        }
-        let databases = self.databases;
-        let known = match &name.database {
-            Some(database) => databases.instance.find(database.as_str())?,
-            None => Some(databases.current()?),
-        };
-        match known {
-            Some(known) => databases.view(&known, &sqlite_name(name)),
-            None => Ok(None),
-        }
-    }
-
-    fn function(&self, name: &ObjectName) -> Result<Option<FunctionDefinition>> {
-        if name.schema.is_none() && name.database.is_none() || name.server.is_some() {
-            return Ok(None);
-        }
-        let databases = self.databases;
-        let known = match &name.database {
-            Some(database) => databases.instance.find(database.as_str())?,
-            None => Some(databases.current()?),
-        };
-        match known {
-            Some(known) => databases.function(&known, &sqlite_name(name)),
-            None => Ok(None),
-        }
-    }
-
-    fn reserve_program(&self, key: &str) -> (usize, bool) {
-        self.databases.shared.programs.reserve(key)
-    }
-
-    fn keep_program(&self, number: usize, program: Program) -> Result<()> {
-        // What it asks the session for has to be there when it runs.
-        program.statements().into_iter().try_for_each(|sql| self.databases.refresh(sql))?;
-        self.databases.shared.programs.keep(number, program);
-        Ok(())
-    }
-
-    fn view_failed(&self, name: &ObjectName, found: &Message) {
-        /// What names and columns are not, or not any more.
-        const OF_BINDING: [u32; 12] =
-            [206, 207, 208, 209, 911, 4104, 4121, 8120, 8155, 8156, 8158, 8159];
-        if OF_BINDING.contains(&found.number) {
-            self.databases.failed_views.borrow_mut().push(object_text(name));
-        }
-    }
-
-    fn table_variable(&self, name: &str) -> Option<Table> {
-        self.frame.table(name).map(|variable| variable.table.clone())
     }
 }
 

@@ -4,6 +4,7 @@
 //! every file of the instance. A file is looked at again once its size, its times or its inode are others. What has changed just
 //! now, is being scanned or is being written is not kept. Statements that decide by what a file is look at it themselves.
 
+use std::borrow::Cow;
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::path::Path;
@@ -11,7 +12,8 @@ use std::rc::Rc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use pellucid_engine::inspect::Kind;
-use pellucid_files::way::Way;
+use pellucid_files::paths::beside;
+use rustix::fs::{lstat, FileType, Stat};
 
 use crate::instance::{DatabaseFile, Known};
 
@@ -31,10 +33,15 @@ pub(super) struct Stamp([Option<File>; 4]);
 impl Stamp {
     /// Of the files of a database; none where one of them has changed just now.
     pub fn of(database: &Path) -> Option<Self> {
-        let way = Way::of(database).ok()?;
+        let is_link = |found: &Stat| FileType::from_raw_mode(found.st_mode) == FileType::Symlink;
+        // SQLite has its other files beside the one that a link leads to.
+        let database = match lstat(database) {
+            Ok(found) if is_link(&found) => Cow::Owned(database.canonicalize().ok()?),
+            _ => Cow::Borrowed(database),
+        };
         let mut stamps = [None; 4];
         for (stamp, ending) in stamps.iter_mut().zip(ENDINGS) {
-            let found = way.look_beside(ending).ok();
+            let found = lstat(&beside(&database, ending)).ok();
             // A connection makes an empty log and takes it away again.
             let found = found.filter(|found| ending.is_empty() || found.st_size > 0);
             *stamp = found.map(|found| {

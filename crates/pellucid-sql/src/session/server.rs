@@ -261,17 +261,20 @@ impl Shared {
         self.state().nesting = nesting as i64;
     }
 
-    /// Sets what functions find by name: databases, certificates, and the folders that SERVERPROPERTY gives.
+    /// Sets what functions find by name: databases, certificates, and the folders that SERVERPROPERTY gives, if it asks
+    /// for them.
     pub fn set_names(
         &self,
         databases: Vec<(i64, String)>,
         certificates: Vec<String>,
-        folders: [String; 3],
+        folders: Option<[String; 3]>,
     ) {
         let mut state = self.state();
         state.databases = databases;
         state.certificates = certificates;
-        state.folders = folders;
+        if let Some(folders) = folders {
+            state.folders = folders;
+        }
     }
 
     /// Sets what paths stand for, for `sys.dm_os_file_exists`.

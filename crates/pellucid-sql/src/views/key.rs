@@ -270,12 +270,13 @@ pub(super) fn states(databases: &Databases) -> Result<Vec<KeyState>> {
         let stored = keyring.as_ref().and_then(|keyring| keyring.stored_certificate(name).ok());
         stored.is_some_and(|stored| stored.place().is_some())
     };
+    // Asked before files are looked at: a process that has ended by then has left what it made.
+    let mut all_pending = databases.instance.pending_keys()?;
     for known in databases.instance.databases()? {
         if known.is_system() {
             continue;
         }
-        // Asked before the file is looked at: a process that has ended by then has left what it made.
-        let pending = databases.instance.pending_key(&known)?;
+        let pending = all_pending.remove(&known.id);
         let is_running = pending.as_ref().and_then(|key| key.process).is_some_and(state_of_process);
         match databases.look(&known)?.as_deref() {
             Ok(Kind::Sealed(sealed)) => states.push(of_header(&known, sealed)),

@@ -1,0 +1,86 @@
+//! Views of the server: what they show now, as rows of a temporary table.
+
+use pellucid::hash::Sha256;
+use rusqlite::types::Value;
+
+use super::Databases;
+use crate::message::Result;
+use crate::translate::{quoted, Table, TableColumn};
+use crate::views::{Row, View};
+
+impl Databases {
+    /// The temporary table of a view, with its rows as they are now.
+    ///
+    /// # Errors
+    /// Those of the view; SQLite's.
+    pub(super) fn server_view(&self, view: &'static View) -> Result<Table> {
+        // Of each database its own: a statement may name the same view of two.
+        let name = quoted(&format!("{}.{}.{}", self.current_id(), view.schema, view.name));
+        if view.name == "databases" {
+            self.instance.register_known()?;
+        }
+        let make = || self.glances.while_rows_are_made(|| (view.rows)(self));
+        let rows = self.instance.as_of_now(make)?;
+        let temporary = format!("temp.{name}");
+        let digest = digest(&rows);
+        // What a transaction has put there may be rolled back behind it.
+        let lasts = self.connection.is_autocommit();
+        let is_there = self.view_rows.borrow().get(&name) == Some(&digest);
+        if !is_there {
+            self.view_rows.borrow_mut().remove(&name);
+            self.put_rows(&temporary, view, rows)?;
+            if lasts {
+                self.view_rows.borrow_mut().insert(name, digest);
+            }
+        }
+        let columns = view.columns.iter();
+        let columns = columns.map(|(name, data_type)| TableColumn::new(name, *data_type)).collect();
+        Ok(Table { sqlite: temporary, columns, row: None })
+    }
+
+    fn put_rows(&self, temporary: &str, view: &View, rows: Vec<Row>) -> rusqlite::Result<()> {
+        let columns: Vec<String> = view.columns.iter().map(|(name, _)| quoted(name)).collect();
+        let put = || {
+            self.connection.execute_batch(&format!(
+                "CREATE TABLE IF NOT EXISTS {temporary}({}); DELETE FROM {temporary}",
+                columns.join(", ")
+            ))?;
+            let places = vec!["?"; columns.len()].join(", ");
+            let sql = format!("INSERT INTO {temporary} VALUES ({places})");
+            let mut insert = self.connection.prepare_cached(&sql)?;
+            for row in rows {
+                insert.execute(rusqlite::params_from_iter(row))?;
+            }
+            Ok(())
+        };
+        // One step for all of them: each statement by itself would be a transaction.
+        self.connection.execute_batch("SAVEPOINT \"rows of a view\"")?;
+        let is_put = put();
+        if is_put.is_err() {
+            self.connection.execute_batch("ROLLBACK TO \"rows of a view\"")?;
+        }
+        self.connection.execute_batch("RELEASE \"rows of a view\"")?;
+        is_put
+    }
+}
+
+/// Of all values, their kinds and their lengths.
+fn digest(rows: &[Row]) -> [u8; 32] {
+    let mut hash = Sha256::new();
+    for row in rows {
+        hash.update(&[u8::MAX]);
+        for value in row {
+            let (kind, bytes): (u8, &[u8]) = match value {
+                Value::Null => (0, &[]),
+                Value::Integer(number) => (1, &number.to_le_bytes()),
+                Value::Real(number) => (2, &number.to_bits().to_le_bytes()),
+                Value::Text(text) => (3, text.as_bytes()),
+                Value::Blob(bytes) => (4, bytes),
+            };
+            hash.update(&[kind]);
+            hash.update(&(bytes.len() as u64).to_le_bytes());
+            hash.update(bytes);
+        }
+    }
+    hash.finish()
+}
