@@ -161,8 +161,8 @@ fn open_msdb(home: &Path) -> Result<Connection> {
     own_jobs::take_in(home, &msdb)?;
     // Whoever may only read the instance finds them made.
     let last = "SELECT count(*) FROM sqlite_schema WHERE name IN ('pellucid_module', 'pellucid_request_text', \
-                'pellucid_agent_session')";
-    let has_all = msdb.query_row(last, [], |row| row.get::<_, i64>(0))? == 3;
+                'pellucid_agent_session', 'pellucid_sets_of')";
+    let has_all = msdb.query_row(last, [], |row| row.get::<_, i64>(0))? == 4;
     if !has_all || !modules::tells_kinds(&msdb)? {
         match make_tables(&msdb) {
             // Procedures of before are there all the same.

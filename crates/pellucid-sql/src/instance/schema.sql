@@ -20,5 +20,6 @@ CREATE TABLE IF NOT EXISTS pellucid_module(
 CREATE TABLE IF NOT EXISTS pellucid_request_text(
   pid INTEGER NOT NULL, started INTEGER NOT NULL, session_id INTEGER NOT NULL, statement TEXT NOT NULL,
   PRIMARY KEY(pid, started, session_id));
+CREATE INDEX IF NOT EXISTS pellucid_sets_of ON backupset(database_name COLLATE NOCASE, type);
 INSERT OR IGNORE INTO sqlite_sequence(name, seq) SELECT 'pellucid_database', 4
   WHERE NOT EXISTS (SELECT 1 FROM sqlite_sequence WHERE name = 'pellucid_database');

@@ -12,7 +12,6 @@ use std::rc::Rc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use pellucid_engine::inspect::Kind;
-use pellucid_files::paths::beside;
 use rustix::fs::{lstat, FileType, Stat};
 
 use crate::instance::{DatabaseFile, Known};
@@ -23,10 +22,21 @@ const SETTLED: Duration = Duration::from_secs(2);
 /// Device, inode, size, and the times of change in nanoseconds.
 type File = [i128; 5];
 
-/// The database, its log, its journal, and the copy that a conversion makes.
-const ENDINGS: [&str; 4] = ["", "-wal", "-journal", "-pellucid"];
+/// The log of a database, its journal, and the copy that a conversion makes.
+const ENDINGS: [&str; 3] = ["-wal", "-journal", "-pellucid"];
 
-/// Of each of [`ENDINGS`].
+fn file(found: &Stat) -> File {
+    let time = |seconds: i128, nanoseconds: i128| seconds * 1_000_000_000 + nanoseconds;
+    [
+        i128::from(found.st_dev),
+        i128::from(found.st_ino),
+        i128::from(found.st_size),
+        time(found.st_mtime.into(), found.st_mtime_nsec.into()),
+        time(found.st_ctime.into(), found.st_ctime_nsec.into()),
+    ]
+}
+
+/// Of the database, and of each of [`ENDINGS`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Stamp([Option<File>; 4]);
 
@@ -34,27 +44,20 @@ impl Stamp {
     /// Of the files of a database; none where one of them has changed just now.
     pub fn of(database: &Path) -> Option<Self> {
         let is_link = |found: &Stat| FileType::from_raw_mode(found.st_mode) == FileType::Symlink;
-        // SQLite has its other files beside the one that a link leads to.
-        let database = match lstat(database) {
-            Ok(found) if is_link(&found) => Cow::Owned(database.canonicalize().ok()?),
-            _ => Cow::Borrowed(database),
-        };
-        let mut stamps = [None; 4];
-        for (stamp, ending) in stamps.iter_mut().zip(ENDINGS) {
-            let found = lstat(&beside(&database, ending)).ok();
-            // A connection makes an empty log and takes it away again.
-            let found = found.filter(|found| ending.is_empty() || found.st_size > 0);
-            *stamp = found.map(|found| {
-                let time = |seconds: i128, nanoseconds: i128| seconds * 1_000_000_000 + nanoseconds;
-                [
-                    i128::from(found.st_dev),
-                    i128::from(found.st_ino),
-                    i128::from(found.st_size),
-                    time(found.st_mtime.into(), found.st_mtime_nsec.into()),
-                    time(found.st_ctime.into(), found.st_ctime_nsec.into()),
-                ]
-            });
+        let (mut place, mut own) = (Cow::Borrowed(database), lstat(database).ok());
+        if own.as_ref().is_some_and(is_link) {
+            // SQLite has its other files beside the one that a link leads to.
+            place = Cow::Owned(database.canonicalize().ok()?);
+            own = lstat(place.as_ref()).ok();
         }
+        let beside = |ending: &str| {
+            let mut name = place.as_os_str().to_owned();
+            name.push(ending);
+            // A connection makes an empty log and takes it away again.
+            lstat(name).ok().filter(|found| found.st_size > 0)
+        };
+        let [log, journal, copy] = ENDINGS.map(beside);
+        let stamps = [own, log, journal, copy].map(|found| found.as_ref().map(file));
         let now = SystemTime::now().duration_since(UNIX_EPOCH).ok()?;
         let settled = i128::try_from(now.saturating_sub(SETTLED).as_nanos()).ok()?;
         let is_settled = |[.., modified, changed]: &File| modified.max(changed) < &settled;
@@ -138,7 +141,8 @@ mod tests {
     #[test]
     fn the_copy_has_its_name() {
         let database = Path::new("/folder/a.db");
-        assert_eq!(copy_path(database), beside(database, ENDINGS[3]));
+        let [_, _, copy] = ENDINGS;
+        assert_eq!(copy_path(database), beside(database, copy));
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! sys.databases, sysdatabases, sys.master_files, sys.database_files
 
 use super::lists::{arranged, Same};
-use super::sequence::Bases;
+use super::sequence::base_of;
 use super::{flag, text, Column, Row};
 use pellucid::header::Standing;
 
@@ -284,7 +284,6 @@ pub(super) fn database_files(databases: &Databases) -> Result<Vec<Row>> {
 
 /// Those of every database, with the columns [`FILES`].
 pub(super) fn all_files(databases: &Databases) -> Result<Vec<Row>> {
-    let bases = Bases::of(databases)?;
     let mut rows = Vec::new();
     for known in databases.instance.databases()? {
         // What cannot be opened now has its own names all the same.
@@ -292,7 +291,8 @@ pub(super) fn all_files(databases: &Databases) -> Result<Vec<Row>> {
             let stem = known.path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
             DatabaseFile::defaults(&stem).into()
         });
-        rows.extend(files.iter().map(|file| file_row(&known, file, &bases)));
+        let base = base_of(databases, &known)?;
+        rows.extend(files.iter().map(|file| file_row(&known, file, &base)));
     }
     Ok(rows)
 }
@@ -300,11 +300,11 @@ pub(super) fn all_files(databases: &Databases) -> Result<Vec<Row>> {
 /// Those of the current database.
 pub(super) fn own_files(databases: &Databases) -> Result<Vec<Row>> {
     let known = databases.current()?;
-    let bases = Bases::of(databases)?;
-    Ok(databases.files(&known)?.iter().map(|file| file_row(&known, file, &bases)).collect())
+    let base = base_of(databases, &known)?;
+    Ok(databases.files(&known)?.iter().map(|file| file_row(&known, file, &base)).collect())
 }
 
-fn file_row(known: &Known, file: &DatabaseFile, bases: &Bases) -> Row {
+fn file_row(known: &Known, file: &DatabaseFile, base: &Value) -> Row {
     const PAGE_KB: i64 = 8;
     let is_log = file.kind == FileKind::Log;
     let physical = match is_log {
@@ -334,6 +334,6 @@ fn file_row(known: &Known, file: &DatabaseFile, bases: &Bases) -> Row {
         flag(known.is_read_only),
         flag(file.is_percent),
         flag(false),
-        if is_log { Value::Null } else { bases.get(known) },
+        if is_log { Value::Null } else { base.clone() },
     ]
 }

@@ -6,6 +6,8 @@
 
 use std::collections::HashMap;
 
+use rusqlite::OptionalExtension;
+
 use super::backup::{as_kept, SETS};
 use super::Row;
 use crate::instance::Known;
@@ -82,31 +84,18 @@ pub(super) fn number(rows: &mut [Row]) {
     }
 }
 
-/// Of what a differential backup of each database would be, if it were made now.
-pub(super) struct Bases(HashMap<String, (String, Value)>);
-
-impl Bases {
-    pub(super) fn of(databases: &Databases) -> Result<Self> {
-        let sql = "SELECT database_name, backup_finish_date, coalesce(checkpoint_lsn, cast(backup_set_id AS TEXT)), \
-                   max(backup_set_id) FROM backupset WHERE type = 'D' AND is_copy_only IS NOT 1 AND database_name IS NOT NULL \
-                   AND backup_finish_date IS NOT NULL GROUP BY database_name COLLATE NOCASE ORDER BY 4";
-        let mut statement = databases.instance.msdb().prepare_cached(sql)?;
-        let mut rows = statement.query([])?;
-        let mut bases = HashMap::new();
-        while let Some(row) = rows.next()? {
-            let name: String = row.get(0)?;
-            let checkpoint = as_kept(row.get(2)?, SqlType::numeric(25, 0));
-            bases.insert(name.to_lowercase(), (row.get(1)?, checkpoint));
-        }
-        Ok(Self(bases))
-    }
-
-    /// The checkpoint of the database's last full backup; NULL if there is none since it was made.
-    pub(super) fn get(&self, known: &Known) -> Value {
-        const TO_THE_SECOND: usize = 19;
-        let second = |time: &str| time.get(..TO_THE_SECOND).unwrap_or(time).to_owned();
-        let found = self.0.get(&known.name.to_lowercase());
-        let found = found.filter(|(finished, _)| second(finished) >= second(&known.created));
-        found.map_or(Value::Null, |(_, checkpoint)| checkpoint.clone())
-    }
+/// The checkpoint of the database's last full backup, which a differential of now would build on; NULL if there is none since it
+/// was made.
+pub(super) fn base_of(databases: &Databases, known: &Known) -> Result<Value> {
+    const TO_THE_SECOND: usize = 19;
+    let sql = "SELECT backup_finish_date, coalesce(checkpoint_lsn, cast(backup_set_id AS TEXT)) FROM backupset \
+               WHERE database_name = ?1 COLLATE NOCASE AND type = 'D' AND is_copy_only IS NOT 1 \
+               AND backup_finish_date IS NOT NULL ORDER BY backup_set_id DESC LIMIT 1";
+    let mut statement = databases.instance.msdb().prepare_cached(sql)?;
+    let found =
+        statement.query_row([&known.name], |row| Ok((row.get(0)?, row.get(1)?))).optional()?;
+    let second = |time: &str| time.get(..TO_THE_SECOND).unwrap_or(time).to_owned();
+    let found: Option<(String, Value)> = found;
+    let found = found.filter(|(finished, _)| second(finished) >= second(&known.created));
+    Ok(found.map_or(Value::Null, |(_, base)| as_kept(base, SqlType::numeric(25, 0))))
 }
