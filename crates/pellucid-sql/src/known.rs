@@ -7,6 +7,9 @@ mod functions;
 mod procedures;
 mod views;
 
+use std::cell::RefCell;
+use std::collections::{HashMap, HashSet};
+
 use pellucid_tsql::ast::{Name, ObjectName};
 
 /// What becomes of it.
@@ -36,8 +39,17 @@ pub(crate) fn names(list: &'static str) -> impl Iterator<Item = &'static str> {
     list.split_ascii_whitespace()
 }
 
+/// Each name of a script is looked for in several of the lists.
 fn has(list: &'static str, name: &str) -> bool {
-    names(list).any(|known| known.eq_ignore_ascii_case(name))
+    type Sets = HashMap<*const u8, HashSet<String>>;
+    thread_local! {
+        static SETS: RefCell<Sets> = RefCell::default();
+    }
+    SETS.with_borrow_mut(|sets| {
+        let set = sets.entry(list.as_ptr());
+        let set = set.or_insert_with(|| names(list).map(str::to_ascii_lowercase).collect());
+        set.contains(&name.to_ascii_lowercase())
+    })
 }
 
 fn is(name: Option<&Name>, wanted: &str) -> bool {

@@ -1,13 +1,22 @@
 //! What of a chain no log backup has yet, for whoever only asks. Nothing is kept, synced or written.
 
+use std::io::ErrorKind;
 use std::path::Path;
 
+use pellucid::header::Header;
+use pellucid::keys::ContainerKeys;
+use pellucid::log_archive::{check_header, ArchiveState};
 use pellucid::lsn::Lsn;
 use pellucid::wal::FRAME_HEADER_BYTES;
+use pellucid::{Error, Subject};
+use pellucid_files::paths::beside;
+use pellucid_files::way::Way;
 use pellucid_host::connection::{uri, Handle};
 use pellucid_host::{ffi, DatabaseError};
 use pellucid_vfs::log_archive::Archive;
-use pellucid_vfs::opened;
+use pellucid_vfs::pins::Expectation;
+use pellucid_vfs::seal_request::{Credentials, Request};
+use pellucid_vfs::{opened, witness};
 
 use crate::header_change::cannot_write;
 
@@ -35,6 +44,10 @@ impl Waiting {
 /// # Errors
 /// [`DatabaseError`].
 pub fn waiting(path: &Path) -> Result<Option<Waiting>, DatabaseError> {
+    // A connection would be the last one as well, and end a run that was none.
+    if let Ok(Some(found)) = at_rest(path) {
+        return Ok(Some(found));
+    }
     let handle =
         Handle::open(path, &uri(path, "vfs=pellucid&require=container"), ffi::OPEN_READWRITE)?;
     // Reads, so that the log is recovered.
@@ -53,8 +66,44 @@ pub fn waiting(path: &Path) -> Result<Option<Waiting>, DatabaseError> {
         Some(_) if state.has_ended => live.kept,
         Some(_) => return Ok(None),
     };
+    let page_bytes = container.page_size().unwrap_or(0);
+    Ok(Some(behind(&archive, &state, &keys, counted, page_bytes)?))
+}
+
+/// The same of a database that nobody has open: without a log, its archive has all there is. None if it has a log, or if its archive
+/// alone does not say.
+fn at_rest(path: &Path) -> pellucid::Result<Option<Waiting>> {
+    let way = Way::of(path).map_err(|error| Error::io(Subject::File(path.to_owned()), error))?;
+    let log = std::fs::symlink_metadata(beside(way.path(), "-wal"));
+    if log.map_or_else(|error| error.kind() != ErrorKind::NotFound, |found| found.len() > 0) {
+        return Ok(None);
+    }
+    let archive = Archive::open(way.path())?;
+    let Some(copy) = archive.header_copy()? else { return Ok(None) };
+    let header = Header::parse(&copy[..], 0)?;
+    Expectation::at(way.path())?.check(&header)?;
+    let credentials = Credentials::gather(&Request::default())?;
+    let keys = credentials.unlock(&header, &copy, 0, None)?;
+    let state = archive.state(&keys)?;
+    check_header(&header, &state)?;
+    if witness::ahead(way.path(), &state)?.is_some() {
+        return Ok(None);
+    }
+    let page_bytes = header.page_size as usize;
+    behind(&archive, &state, &keys, state.live.kept, page_bytes).map(Some)
+}
+
+/// What log backups do not have of an archive, and of the `counted` frames of its log.
+fn behind(
+    archive: &Archive,
+    state: &ArchiveState,
+    keys: &ContainerKeys,
+    counted: u32,
+    page_bytes: usize,
+) -> pellucid::Result<Waiting> {
+    let live = &state.live;
     let last = live.lsn(counted.max(live.kept));
-    let frame_bytes = container.page_size().unwrap_or(0) + FRAME_HEADER_BYTES;
+    let frame_bytes = page_bytes + FRAME_HEADER_BYTES;
     let had = match state.backed_up.epoch == live.epoch {
         true => live.kept.max(state.backed_up.frame),
         false => live.kept,
@@ -62,9 +111,9 @@ pub fn waiting(path: &Path) -> Result<Option<Waiting>, DatabaseError> {
     let mut frames = u64::from(counted.saturating_sub(had));
     for name in archive.segments()? {
         if Lsn::new(name.0, name.1) > state.backed_up {
-            frames += u64::from(archive.open_segment(name, &keys)?.0.count);
+            frames += u64::from(archive.open_segment(name, keys)?.0.count);
         }
     }
     let bytes = frames * frame_bytes as u64;
-    Ok(Some(Waiting { backed_up: state.backed_up, last, bytes }))
+    Ok(Waiting { backed_up: state.backed_up, last, bytes })
 }

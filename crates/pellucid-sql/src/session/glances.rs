@@ -7,11 +7,13 @@
 use std::borrow::Cow;
 use std::cell::RefCell;
 use std::collections::HashMap;
+use std::ffi::OsString;
 use std::path::Path;
 use std::rc::Rc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use pellucid_engine::inspect::Kind;
+use pellucid_engine::log_chain::Waiting;
 use rustix::fs::{lstat, FileType, Stat};
 
 use crate::instance::{DatabaseFile, Known};
@@ -36,6 +38,29 @@ fn file(found: &Stat) -> File {
     ]
 }
 
+/// Whether none has changed just now.
+fn are_settled<'f>(mut files: impl Iterator<Item = &'f File>) -> bool {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let settled = i128::try_from(now.saturating_sub(SETTLED).as_nanos()).unwrap_or(0);
+    files.all(|[.., modified, changed]| modified.max(changed) < &settled)
+}
+
+/// The directory of a database's archive of logs, and what lies in it, by name.
+type Archive = Vec<(OsString, File)>;
+
+/// Of the archive; none if something in it has changed just now.
+fn archive_of(database: &Path) -> Option<Archive> {
+    let mut name = database.canonicalize().ok()?.into_os_string();
+    name.push("-log");
+    let mut found = vec![(OsString::new(), file(&lstat(name.as_os_str()).ok()?))];
+    for entry in std::fs::read_dir(&name).ok()? {
+        let entry = entry.ok()?;
+        found.push((entry.file_name(), file(&lstat(entry.path()).ok()?)));
+    }
+    found.sort();
+    are_settled(found.iter().map(|(_, file)| file)).then_some(found)
+}
+
 /// Of the database, and of each of [`ENDINGS`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Stamp([Option<File>; 4]);
@@ -58,10 +83,7 @@ impl Stamp {
         };
         let [log, journal, copy] = ENDINGS.map(beside);
         let stamps = [own, log, journal, copy].map(|found| found.as_ref().map(file));
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).ok()?;
-        let settled = i128::try_from(now.saturating_sub(SETTLED).as_nanos()).ok()?;
-        let is_settled = |[.., modified, changed]: &File| modified.max(changed) < &settled;
-        stamps.iter().flatten().all(is_settled).then_some(Self(stamps))
+        are_settled(stamps.iter().flatten()).then_some(Self(stamps))
     }
 
     /// Whether a conversion is under way, or was interrupted.
@@ -74,6 +96,7 @@ impl Stamp {
 struct Glance {
     kind: Option<(Stamp, Rc<Kind>)>,
     files: Option<(Stamp, Vec<DatabaseFile>)>,
+    waiting: Option<(Stamp, Archive, Option<Waiting>)>,
 }
 
 /// By the number of the database.
@@ -130,6 +153,32 @@ impl Glances {
     pub(super) fn keep_files(&self, id: i64, stamp: Stamp, files: &[DatabaseFile]) {
         self.kept.borrow_mut().entry(id).or_default().files = Some((stamp, files.to_vec()));
     }
+
+    /// What of a chain waits for a log backup: as it was, if rows are being made and neither the database nor its archive has
+    /// changed.
+    pub(super) fn waiting(
+        &self,
+        known: &Known,
+        look: impl FnOnce() -> Option<Waiting>,
+    ) -> Option<Waiting> {
+        let Some(stamp) = self.stamp(known) else { return look() };
+        let Some(archive) = archive_of(&known.path) else { return look() };
+        if let Some(glance) = self.kept.borrow().get(&known.id) {
+            if let Some((then, of_then, waiting)) = &glance.waiting {
+                if *then == stamp && *of_then == archive {
+                    return *waiting;
+                }
+            }
+        }
+        let found = look();
+        if Stamp::of(&known.path).as_ref() == Some(&stamp)
+            && archive_of(&known.path).as_ref() == Some(&archive)
+        {
+            let mut kept = self.kept.borrow_mut();
+            kept.entry(known.id).or_default().waiting = Some((stamp, archive, found));
+        }
+        found
+    }
 }
 
 #[cfg(test)]
@@ -152,7 +201,7 @@ mod tests {
         std::fs::write(&path, "one").unwrap();
         assert!(Stamp::of(&path).is_none(), "it has changed just now");
         let settled = || {
-            std::thread::sleep(SETTLED * 2);
+            std::thread::sleep(SETTLED + Duration::from_millis(50));
             Stamp::of(&path).unwrap()
         };
         let (glances, plain) = (Glances::default(), Rc::new(Kind::Plain));

@@ -86,7 +86,8 @@ impl Databases {
     /// What of its chain waits for a log backup. None where it has none, and where nothing says so now: another program has it for
     /// itself alone, or its archive cannot be read.
     pub fn waits_for_backup(&self, known: &Known, recovery: &Recovery) -> Option<Waiting> {
-        recovery.fork.and_then(|_| log_chain::waiting(&known.path).ok().flatten())
+        let look = || log_chain::waiting(&known.path).ok().flatten();
+        recovery.fork.and_then(|_| self.glances.waiting(known, look))
     }
 
     /// Why its log is not free: `LOG_BACKUP` where it has commits that no log backup has, also where that cannot be known.

@@ -2,6 +2,7 @@
 
 use pellucid::hash::Sha256;
 use rusqlite::types::Value;
+use zeroize::Zeroizing;
 
 use super::Databases;
 use crate::message::Result;
@@ -64,23 +65,28 @@ impl Databases {
     }
 }
 
-/// Of all values, their kinds and their lengths.
+/// Of all values, their kinds, and the lengths of those that have one.
 fn digest(rows: &[Row]) -> [u8; 32] {
     let mut hash = Sha256::new();
+    let mut bytes = Zeroizing::new(Vec::new());
     for row in rows {
-        hash.update(&[u8::MAX]);
+        bytes.push(u8::MAX);
         for value in row {
-            let (kind, bytes): (u8, &[u8]) = match value {
+            let (kind, content): (u8, &[u8]) = match value {
                 Value::Null => (0, &[]),
                 Value::Integer(number) => (1, &number.to_le_bytes()),
                 Value::Real(number) => (2, &number.to_bits().to_le_bytes()),
                 Value::Text(text) => (3, text.as_bytes()),
                 Value::Blob(bytes) => (4, bytes),
             };
-            hash.update(&[kind]);
-            hash.update(&(bytes.len() as u64).to_le_bytes());
-            hash.update(bytes);
+            bytes.push(kind);
+            if kind > 2 {
+                bytes.extend_from_slice(&(content.len() as u64).to_le_bytes());
+            }
+            bytes.extend_from_slice(content);
         }
+        hash.update(&bytes);
+        bytes.clear();
     }
     hash.finish()
 }
