@@ -10,6 +10,7 @@ pub mod open_at;
 pub mod paths;
 pub mod regular;
 pub mod secrets;
+pub mod stamp;
 pub mod trusted;
 pub mod volume;
 pub mod way;

@@ -298,6 +298,7 @@ impl Session {
         let watch = self.settings.statistics_time.then(statistics::Watch::start);
         let done = self.perform(statement).and_then(|flow| self.fits_kept().map(|()| flow));
         self.frame().line = statement.line;
+        self.warn_of_nulls();
         if self.settings.statistics_time && !is_control {
             // The statement that switches it on has taken no time that anybody asked for.
             self.inform(watch.unwrap_or_else(statistics::Watch::start).message());
@@ -393,8 +394,16 @@ impl Session {
         if self.ends_kept_result() {
             return;
         }
+        self.warn_of_nulls();
         let shown = (!self.settings.no_count).then_some(rows);
         self.sink.done(shown);
+    }
+
+    /// 8153, once for a statement.
+    pub(crate) fn warn_of_nulls(&mut self) {
+        if self.shared.take_met_null() && !self.settings.no_warnings {
+            self.inform(Message::of(table::NULL_ELIMINATED, []));
+        }
     }
 
     /// Refused within a transaction.

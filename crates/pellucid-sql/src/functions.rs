@@ -49,6 +49,8 @@ pub trait Server: Send + Sync {
     fn look(&self, _path: &str) -> [bool; 3] {
         [false; 3]
     }
+    /// An aggregate leaves out a NULL.
+    fn meet_null(&self) {}
     /// What the script's function of that number gives.
     ///
     /// # Errors

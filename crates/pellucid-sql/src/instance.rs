@@ -5,9 +5,9 @@
 
 pub(crate) mod files;
 pub(crate) mod folders;
+mod import;
 mod modules;
 mod options;
-mod own_jobs;
 pub(crate) mod paths;
 pub(crate) mod registry;
 mod settings;
@@ -89,16 +89,6 @@ impl Instance {
         Ok(())
     }
 
-    /// Closes `msdb`, for whoever puts another file in its place; [`Self::open_msdb_if_closed`] opens that.
-    ///
-    /// # Errors
-    /// SQLite's.
-    pub fn close_msdb(&mut self) -> Result<()> {
-        self.msdb = empty_msdb()?;
-        self.is_closed = true;
-        Ok(())
-    }
-
     /// Whether only a password opens the database master key, so that `msdb` is not at hand.
     pub fn is_closed(&self) -> bool {
         self.is_closed
@@ -157,8 +147,7 @@ fn open_msdb(home: &Path) -> Result<Connection> {
         OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_URI,
     )?;
     msdb.busy_timeout(WAIT)?;
-    own_jobs::harden(&msdb)?;
-    own_jobs::take_in(home, &msdb)?;
+    import::harden(&msdb)?;
     // Whoever may only read the instance finds them made.
     let last = "SELECT count(*) FROM sqlite_schema WHERE name IN ('pellucid_module', 'pellucid_request_text', \
                 'pellucid_agent_session', 'pellucid_sets_of')";

@@ -131,6 +131,8 @@ pub(crate) struct Settings {
     pub parse_only: bool,
     /// ROWCOUNT; 0: all.
     pub row_count: u64,
+    /// ANSI_WARNINGS OFF
+    pub no_warnings: bool,
     /// ANSI_NULLS OFF
     pub nulls_are_equal: bool,
     /// QUOTED_IDENTIFIER OFF

@@ -181,10 +181,10 @@ fn redacted(text: &str, reach: Reach) -> (Cow<'_, str>, bool) {
                     && (end == text.len() || text[end..].starts_with('"')))
                     || token.kind == TokenKind::Symbol(Symbol::LeftParenthesis)
                         && follows_secret(before);
-                // `[password]` is the word as well.
+                // `[password]` and OLD_PASSWORD are the word as well.
                 let kind = match token.kind {
-                    TokenKind::QuotedName
-                        if quote.is_none() && mentions_secret(&text[start..end]) =>
+                    TokenKind::QuotedName | TokenKind::Name | TokenKind::Keyword(_)
+                        if quote.is_none() && mentions_word(&text[start..end]) =>
                     {
                         TokenKind::Keyword(Keyword::PASSWORD)
                     }
@@ -280,14 +280,26 @@ fn begins_statement(token: TokenKind) -> bool {
     )
 }
 
-/// Whether PASSWORD, SECRET or PRIVATE occurs at all, in any case.
+/// Whether a word of secrets or PRIVATE occurs at all, in any case.
 fn mentions_secret(text: &str) -> bool {
     let bytes = text.as_bytes();
-    memchr::memchr2_iter(b'W', b'w', bytes).any(|at| at >= 4 && is_at(bytes, at - 4, b"PASSWORD"))
-        || memchr::memchr2_iter(b'C', b'c', bytes)
-            .any(|at| at >= 2 && is_at(bytes, at - 2, b"SECRET"))
+    mentions_word(text)
         || memchr::memchr2_iter(b'V', b'v', bytes)
             .any(|at| at >= 3 && is_at(bytes, at - 3, b"PRIVATE"))
+}
+
+/// Whether a word occurs that a secret stands behind.
+fn mentions_word(text: &str) -> bool {
+    let bytes = text.as_bytes();
+    let any = |one: u8, words: &[(usize, &[u8])]| {
+        memchr::memchr2_iter(one, one.to_ascii_lowercase(), bytes).any(|at| {
+            words.iter().any(|(before, word)| at >= *before && is_at(bytes, at - before, word))
+        })
+    };
+    any(b'W', &[(4, b"PASSWORD"), (4, b"PASSWD"), (1, b"PWD")])
+        || any(b'C', &[(2, b"SECRET"), (8, b"KEY_SOURCE")])
+        || any(b'V', &[(9, b"IDENTITY_VALUE")])
+        || any(b'H', &[(5, b"PASSPHRASE")])
 }
 
 fn is_at(bytes: &[u8], at: usize, word: &[u8]) -> bool {
@@ -407,6 +419,11 @@ mod tests {
             "... PASSWORD = ('x1')",
             "... PASSWORD = 'a' + 'x1'",
             "UPDATE t SET [password] = 'x1'",
+            "ALTER LOGIN l WITH PASSWORD = 'x1' OLD_PASSWORD = 'x1'",
+            "CREATE SYMMETRIC KEY k WITH KEY_SOURCE = 'x1', IDENTITY_VALUE = 'x1'",
+            "SELECT ENCRYPTBYPASSPHRASE('x1', a), DECRYPTBYPASSPHRASE(N'x1', a)",
+            "DECLARE @pwd nvarchar(9) = 'x1'",
+            "EXEC p @Passwd = 'x1'",
             "SELECT 1 -- ALTER .. PASSWORD = 'x1'\nSELECT 2",
             "SELECT 1 /* PASSWORD = 'x1' */ SELECT 2",
             "SELECT 1 -- PASSWORD = 'x1'",

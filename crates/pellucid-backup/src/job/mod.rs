@@ -41,7 +41,7 @@ pub use overwrite::{Existing, Rules};
 pub use plan::{processors, Job, LogJob, Retention};
 pub use point::{shown as shown_moment, Library, Plan, Point, Spot};
 pub use points::{ForkPoints, Gap, MarkPoint, Missing, Moment, Range};
-pub use restore::{restore, Restored, Restoring};
+pub use restore::{restore, restore_and, Restored, Restoring};
 pub(crate) use seal::signer as signer_of;
 pub use standing::{standing, standing_of_base, Looked};
 pub(crate) use store::{store_of, url_of};

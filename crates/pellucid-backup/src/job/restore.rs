@@ -120,6 +120,18 @@ pub fn restore(
     job: &Restoring,
     progress: &mut dyn FnMut(u32, u32),
 ) -> std::result::Result<Restored, DatabaseError> {
+    restore_and(job, progress, &mut || Ok(()))
+}
+
+/// The same, with what is to be done with the restored file before the history is written.
+///
+/// # Errors
+/// As [`restore`]; those of `then`, behind which the file is there.
+pub fn restore_and(
+    job: &Restoring,
+    progress: &mut dyn FnMut(u32, u32),
+    then: &mut dyn FnMut() -> std::result::Result<(), DatabaseError>,
+) -> std::result::Result<Restored, DatabaseError> {
     let begun = now_micros();
     refuse_beside(&job.to)?;
     let credentials = Credentials::gather(&Request::default())?.for_many();
@@ -206,6 +218,7 @@ pub fn restore(
             expected.release()?;
         }
     }
+    then()?;
     let mut record = RestoreRecord {
         at: begun,
         sets: chain

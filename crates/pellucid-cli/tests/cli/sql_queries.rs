@@ -363,3 +363,41 @@ fn text_is_joined_by_for_xml_path() {
         ],
     );
 }
+
+/// 8153, once for a statement, where rows were left out; not for the least of a column that an index may find, and not with
+/// ANSI_WARNINGS OFF.
+#[test]
+fn a_null_that_an_aggregate_leaves_out_is_told() {
+    let server = Server::with(&[]);
+    server
+        .run(
+            "CREATE DATABASE d
+GO
+USE d
+CREATE TABLE t(a int, b decimal(9, 2), c varchar(9))
+INSERT t VALUES (1, 2.5, 'x'), (NULL, NULL, NULL)",
+        )
+        .succeeded();
+    let warning = "Warning: Null value is eliminated by an aggregate or other SET operation.";
+    for (statement, times) in [
+        ("SELECT SUM(a), AVG(b) FROM t", 1),
+        ("SELECT COUNT(c) FROM t", 1),
+        ("SELECT COUNT(DISTINCT c) FROM t", 1),
+        ("SELECT c, MAX(a) FROM t GROUP BY c", 1),
+        ("SELECT SUM(b) OVER () FROM t", 1),
+        ("DECLARE @n int; SELECT @n = SUM(a) FROM t; PRINT @n", 1),
+        ("DECLARE @n int; SET @n = (SELECT SUM(a) FROM t)", 1),
+        ("IF (SELECT COUNT(c) FROM t) = 1 PRINT 'one'", 1),
+        ("UPDATE t SET a = (SELECT SUM(a) FROM t) WHERE a = 1", 1),
+        ("SELECT d.name, MAX(s.backup_finish_date) FROM sys.databases AS d LEFT JOIN msdb.dbo.backupset AS s \
+          ON s.database_name = d.name GROUP BY d.name", 1),
+        ("EXEC('SELECT SUM(a) FROM t'); SELECT SUM(a) FROM t", 2),
+        ("SELECT COUNT(*) FROM t", 0),
+        ("SELECT SUM(a) FROM t WHERE a IS NOT NULL", 0),
+        ("SELECT MAX(a) FROM t", 0),
+        ("SET ANSI_WARNINGS OFF; SELECT SUM(a) FROM t", 0),
+    ] {
+        let told = server.run(&format!("USE d; {statement}")).succeeded();
+        assert_eq!(told.matches(warning).count(), times, "{statement}\n{told}");
+    }
+}

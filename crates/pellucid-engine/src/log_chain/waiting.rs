@@ -9,7 +9,7 @@ use pellucid::log_archive::{check_header, ArchiveState};
 use pellucid::lsn::Lsn;
 use pellucid::wal::FRAME_HEADER_BYTES;
 use pellucid::{Error, Subject};
-use pellucid_files::paths::beside;
+use pellucid_files::paths::{beside, look_at_name};
 use pellucid_files::way::Way;
 use pellucid_host::connection::{uri, Handle};
 use pellucid_host::{ffi, DatabaseError};
@@ -74,7 +74,7 @@ pub fn waiting(path: &Path) -> Result<Option<Waiting>, DatabaseError> {
 /// alone does not say.
 fn at_rest(path: &Path) -> pellucid::Result<Option<Waiting>> {
     let way = Way::of(path).map_err(|error| Error::io(Subject::File(path.to_owned()), error))?;
-    let log = std::fs::symlink_metadata(beside(way.path(), "-wal"));
+    let log = look_at_name(&beside(way.path(), "-wal"));
     if log.map_or_else(|error| error.kind() != ErrorKind::NotFound, |found| found.len() > 0) {
         return Ok(None);
     }

@@ -196,7 +196,9 @@ impl Session {
     /// Whether a condition holds; unknown does not.
     pub(super) fn holds(&mut self, condition: &Condition) -> Done<bool> {
         let statement = self.translated(|translator| translator.condition(condition))?;
-        Ok(self.first(&statement)? == Value::Integer(1))
+        let holds = self.first(&statement)? == Value::Integer(1);
+        self.warn_of_nulls();
+        Ok(holds)
     }
 
     fn first(&mut self, statement: &Statement) -> Done<Value> {

@@ -8,7 +8,7 @@ use pellucid::media::{Description, Kind, SetHeader};
 use pellucid::shown::Shown;
 use pellucid::{Algorithm, Error};
 use pellucid_backup::job::{
-    mend, open_family, open_media, restore, Believe, Mending, Restored, Restoring,
+    mend, open_family, open_media, restore_and, Believe, Mending, Restored, Restoring,
 };
 use pellucid_backup::restore::{is_log_set, not_sealed, Media, OpenSet};
 use pellucid_engine::inspect::Kind as Found;
@@ -27,7 +27,7 @@ use super::steps::{Step, Steps};
 use super::{Done, Raised};
 use crate::instance::files;
 use crate::instance::paths::{canonical, Folder};
-use crate::instance::{Known, State};
+use crate::instance::{Instance, Known, State};
 use crate::message::{table, Message};
 use crate::session::{Report, Session};
 
@@ -427,6 +427,17 @@ impl Session {
         (command, name): (&str, &str),
         options: &Options,
     ) -> Result<Restored, DatabaseError> {
+        self.run_restore_and(job, (command, name), options, &mut |_| Ok(()))
+    }
+
+    /// The same, with what is to be done with the restored file before the history is written.
+    pub(super) fn run_restore_and(
+        &mut self,
+        job: &Restoring,
+        (command, name): (&str, &str),
+        options: &Options,
+        then: &mut dyn FnMut(&Instance) -> Result<(), DatabaseError>,
+    ) -> Result<Restored, DatabaseError> {
         let line = self.frame().line;
         let procedure = self.frame().procedure.clone();
         let server = self.shared.server_name().to_owned();
@@ -434,15 +445,16 @@ impl Session {
         let text = self.statement_text();
         let mut request =
             Request::begin(&self.databases.instance, &self.shared, command, name, &text);
-        let sink = &mut self.sink;
-        restore(job, &mut |done, all| {
+        let (sink, instance) = (&mut self.sink, &self.databases.instance);
+        let mut progress = |done, all| {
             let percent = percent(done, all);
             request.progress(percent);
             stats.until(percent.min(99.0), &mut |message| {
                 let (procedure, server) = (procedure.clone(), server.clone());
                 sink.message(&Report { message, line, procedure, server });
             });
-        })
+        };
+        restore_and(job, &mut progress, &mut || then(instance))
     }
 
     #[allow(clippy::too_many_arguments)]

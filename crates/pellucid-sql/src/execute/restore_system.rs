@@ -1,7 +1,9 @@
 //! RESTORE DATABASE of `master` and `msdb`: what scripts keep there, out of a backup of the same database.
 //!
-//! The file is replaced as that of any database is, under the key of this instance. Its keys are in neither.
+//! The file of `master` is replaced as that of any database is, under the key of this instance. Of `msdb` the rows are read into the
+//! one that is there (`Instance::import_msdb`). The keys of the instance are in neither.
 
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use pellucid::header::Standing;
@@ -11,6 +13,8 @@ use pellucid::{Algorithm, Error, Subject};
 use pellucid_backup::history::{History, FILE, MASTER_FILE};
 use pellucid_backup::job::Restoring;
 use pellucid_backup::restore::OpenSet;
+use pellucid_files::paths::beside;
+use pellucid_host::folder::{name_of, Folder};
 use pellucid_tsql::ast::{BackupKind, Restore, RestoreFlag, RestoreSource};
 use pellucid_vfs::seal_request::{Credentials, Protection, Request};
 
@@ -21,6 +25,8 @@ use crate::instance::{DatabaseFile, Known, MASTER, MSDB};
 use crate::message::{table, Message};
 use crate::session::Session;
 
+/// The file that a set of `msdb` is restored to, so that its rows can be read.
+const WORKING_NAME: &str = ".msdb.db.restored";
 /// How long a restore waits for programs that have the database open.
 const WAIT: Duration = Duration::from_secs(10);
 
@@ -80,13 +86,22 @@ impl Session {
         if super::database::is_open_elsewhere(&known.path) {
             return Err(Message::from(known_messages::IN_USE).into());
         }
+        if known.id == MSDB && !options.has(RestoreFlag::Replace) {
+            let tail = &known_messages::TAIL_NOT_BACKED_UP;
+            return Err(Message::known(tail, &[&known.name]).into());
+        }
+        // The rows of an msdb go into the one that is there.
+        let to = match known.id {
+            MSDB => self.databases.instance.home().join(WORKING_NAME),
+            _ => known.path.clone(),
+        };
         let job = Restoring {
             media: devices.clone(),
             base: None,
             point: None,
             only: Vec::new(),
             position: Some(position),
-            to: known.path.clone(),
+            to: to.clone(),
             protections: vec![Protection::KeyFile(
                 self.databases.instance.keyring()?.ensure_history_key()?,
             )],
@@ -102,27 +117,43 @@ impl Session {
         };
         let here = self.databases.current_name();
         match known.id {
-            MSDB => {
-                self.databases.release_all()?;
-                self.databases.instance.close_msdb()?;
-            }
+            MSDB => self.databases.release_all()?,
             _ => self.databases.release(known)?,
         }
-        let file = if known.id == MSDB { FILE } else { MASTER_FILE };
         // Left behind, they are told as missing.
-        let _ = History::forget_working_names(file);
+        let _ = History::forget_working_names(MASTER_FILE);
         let started = Instant::now();
-        let done = self.run_restore(&job, ("RESTORE DATABASE", &known.name), options);
-        // Whatever came of it, the session goes on with what is there.
-        self.databases.instance.open_msdb_if_closed()?;
+        let mut enabled = 0;
+        let what = ("RESTORE DATABASE", &*known.name);
+        let done = match known.id {
+            MSDB => {
+                remove_working_file(&to);
+                let done = self.run_restore_and(&job, what, options, &mut |instance| {
+                    enabled = instance.import_msdb(&to).map_err(|message| {
+                        Error::misuse(Subject::BackupSet(position), message.text)
+                    })?;
+                    Ok(())
+                });
+                remove_working_file(&to);
+                done
+            }
+            _ => self.run_restore(&job, what, options),
+        };
         let done = done.map_err(|error| told(error, &devices, Doing::Reading))?;
         if known.id == MSDB {
             let instance = &self.databases.instance;
+            instance.register_known()?;
+            let sql = "UPDATE restorefile SET destination_phys_name = ?2 WHERE destination_phys_name = ?1";
+            let names = (to.display().to_string(), known.path.display().to_string());
+            instance.msdb().execute(sql, names)?;
             let known = match instance.find(&here)? {
                 Some(known) => known,
                 None => instance.database("master")?,
             };
             self.databases.enter(&known);
+        }
+        if enabled > 0 {
+            self.inform(Message::of(table::JOBS_DISABLED, [&enabled]));
         }
         if done.unrecorded.is_none() {
             self.note_history(known, &known.path, options, false)?;
@@ -131,4 +162,14 @@ impl Session {
         self.tell_restored(known, Some(&facts), position, &done, options, took, None);
         Ok(())
     }
+}
+
+/// What a restore that was killed has left goes as well.
+fn remove_working_file(path: &Path) {
+    if let Ok(folder) = Folder::of(path) {
+        for ending in ["", "-journal", "-wal", "-shm", "-pellucid"] {
+            let _ = folder.remove_name(&name_of(&beside(path, ending)));
+        }
+    }
+    let _ = History::forget_working_names(FILE);
 }

@@ -76,6 +76,7 @@ impl Session {
             SessionSwitch::NoExec => self.settings.no_execution = on,
             SessionSwitch::ParseOnly => self.settings.parse_only = on,
             SessionSwitch::AnsiNulls => self.settings.nulls_are_equal = !on,
+            SessionSwitch::AnsiWarnings => self.settings.no_warnings = !on,
             // QUOTED_IDENTIFIER counts for the text behind it, and was met when that was read.
             _ => {}
         }
@@ -118,8 +119,8 @@ pub(crate) fn state_of_switch(switch: SessionSwitch, on: bool) -> State {
         | SessionSwitch::ParseOnly
         | SessionSwitch::AnsiNulls
         | SessionSwitch::QuotedIdentifier => State::Works,
-        // OFF would do without errors and warnings that there are here all the same: overflow, division by zero, text that is
-        // too long.
+        // OFF would do without errors that there are here all the same: overflow, division by zero, text that is too long.
+        // It does without 8153.
         SessionSwitch::AnsiPadding | SessionSwitch::AnsiWarnings | SessionSwitch::ArithAbort => {
             State::NoEffect
         }

@@ -154,7 +154,8 @@ pub(crate) fn server_function(name: &str) -> Option<&'static ServerFunction> {
     FUNCTIONS.iter().find(|function| function.name == name)
 }
 
-/// `tsql_server(name, ..)`, `tsql_now(type, utc)`, `tsql_scripted(number, ..)` and `tsql_look(path)`, the bits of `sys.dm_os_file_exists`.
+/// `tsql_server(name, ..)`, `tsql_now(type, utc)`, `tsql_scripted(number, ..)` `tsql_look(path)`, the bits of `sys.dm_os_file_exists`, and
+/// `tsql_met(x)`, an aggregate's argument as it is, which is told of a NULL.
 pub(super) fn register(connection: &Connection, server: Arc<dyn Server>) -> rusqlite::Result<()> {
     let flags = FunctionFlags::SQLITE_UTF8;
     let (clock, files, scripted) = (server.clone(), server.clone(), server.clone());
@@ -180,6 +181,15 @@ pub(super) fn register(connection: &Connection, server: Arc<dyn Server>) -> rusq
             }
             _ => Value::Integer(0),
         })
+    })?;
+    let met = server.clone();
+    let of_row = flags | FunctionFlags::SQLITE_DETERMINISTIC;
+    connection.create_scalar_function("tsql_met", 1, of_row, move |context: &Context<'_>| {
+        let value = arguments(context)?.pop().unwrap_or(Value::Null);
+        if value == Value::Null {
+            met.meet_null();
+        }
+        Ok(value)
     })?;
     connection.create_scalar_function("tsql_server", -1, flags, move |context: &Context<'_>| {
         call(&*server, &arguments(context)?).map_err(Message::raise)

@@ -135,14 +135,6 @@ impl Agent {
         if instance.is_closed() {
             return Err(pellucid::message::MASTER_KEY_MISSING.into());
         }
-        if !instance.owns_jobs()? {
-            let why = "it took the place of another msdb, and this account cannot disable its jobs";
-            return Err(pellucid::Error::misuse(
-                pellucid::Subject::File(instance.msdb_path()),
-                why,
-            )
-            .into());
-        }
         let server = rustix::system::uname().nodename().to_string_lossy().into_owned();
         Ok(Self { instance, server })
     }
@@ -211,11 +203,6 @@ impl Agent {
             );
         }
         let mut due = Due::default();
-        if !ids.is_empty() && !self.instance.owns_jobs()? {
-            // Restored while this agent had it open.
-            self.instance.take_in()?;
-            return Ok(due);
-        }
         for id in ids {
             let Some(job) = store::job_of(self.msdb(), &id)? else { continue };
             if job.owner != accounts::own() {
@@ -252,9 +239,6 @@ impl Agent {
     /// next time in the same transaction, whichever it is.
     fn taken(&self, job: &Job, now: i64, is_start: bool) -> Result<Option<Run>> {
         self.changed(|msdb| {
-            if !self.instance.owns_jobs()? {
-                return Ok(None);
-            }
             let request = msdb
                 .query_row(
                     "SELECT step_id, login, requested FROM pellucid_job_request WHERE job_id = ?1",

@@ -4,91 +4,40 @@
 //! every file of the instance. A file is looked at again once its size, its times or its inode are others. What has changed just
 //! now, is being scanned or is being written is not kept. Statements that decide by what a file is look at it themselves.
 
-use std::borrow::Cow;
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::ffi::OsString;
 use std::path::Path;
 use std::rc::Rc;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use pellucid_engine::inspect::Kind;
 use pellucid_engine::log_chain::Waiting;
-use rustix::fs::{lstat, FileType, Stat};
+use pellucid_files::stamp;
 
 use crate::instance::{DatabaseFile, Known};
 
-/// Times of files have steps, of two seconds at most (FAT): two changes within one of them look like one.
-const SETTLED: Duration = Duration::from_secs(2);
-
-/// Device, inode, size, and the times of change in nanoseconds.
-type File = [i128; 5];
-
 /// The log of a database, its journal, and the copy that a conversion makes.
 const ENDINGS: [&str; 3] = ["-wal", "-journal", "-pellucid"];
+/// The directory of a database's archive of logs.
+const ARCHIVE: &str = "-log";
 
-fn file(found: &Stat) -> File {
-    let time = |seconds: i128, nanoseconds: i128| seconds * 1_000_000_000 + nanoseconds;
-    [
-        i128::from(found.st_dev),
-        i128::from(found.st_ino),
-        i128::from(found.st_size),
-        time(found.st_mtime.into(), found.st_mtime_nsec.into()),
-        time(found.st_ctime.into(), found.st_ctime_nsec.into()),
-    ]
-}
+/// What lies in an archive.
+type Archive = Vec<(OsString, stamp::Stamp)>;
 
-/// Whether none has changed just now.
-fn are_settled<'f>(mut files: impl Iterator<Item = &'f File>) -> bool {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    let settled = i128::try_from(now.saturating_sub(SETTLED).as_nanos()).unwrap_or(0);
-    files.all(|[.., modified, changed]| modified.max(changed) < &settled)
-}
-
-/// The directory of a database's archive of logs, and what lies in it, by name.
-type Archive = Vec<(OsString, File)>;
-
-/// Of the archive; none if something in it has changed just now.
-fn archive_of(database: &Path) -> Option<Archive> {
-    let mut name = database.canonicalize().ok()?.into_os_string();
-    name.push("-log");
-    let mut found = vec![(OsString::new(), file(&lstat(name.as_os_str()).ok()?))];
-    for entry in std::fs::read_dir(&name).ok()? {
-        let entry = entry.ok()?;
-        found.push((entry.file_name(), file(&lstat(entry.path()).ok()?)));
-    }
-    found.sort();
-    are_settled(found.iter().map(|(_, file)| file)).then_some(found)
-}
-
-/// Of the database, and of each of [`ENDINGS`].
+/// Of the database, and of each of [`ENDINGS`]. An empty log is none: a connection makes one and takes it away again.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Stamp([Option<File>; 4]);
+pub(super) struct Stamp(Option<stamp::Stamp>, [Option<stamp::Stamp>; 3]);
 
 impl Stamp {
     /// Of the files of a database; none where one of them has changed just now.
     pub fn of(database: &Path) -> Option<Self> {
-        let is_link = |found: &Stat| FileType::from_raw_mode(found.st_mode) == FileType::Symlink;
-        let (mut place, mut own) = (Cow::Borrowed(database), lstat(database).ok());
-        if own.as_ref().is_some_and(is_link) {
-            // SQLite has its other files beside the one that a link leads to.
-            place = Cow::Owned(database.canonicalize().ok()?);
-            own = lstat(place.as_ref()).ok();
-        }
-        let beside = |ending: &str| {
-            let mut name = place.as_os_str().to_owned();
-            name.push(ending);
-            // A connection makes an empty log and takes it away again.
-            lstat(name).ok().filter(|found| found.st_size > 0)
-        };
-        let [log, journal, copy] = ENDINGS.map(beside);
-        let stamps = [own, log, journal, copy].map(|found| found.as_ref().map(file));
-        are_settled(stamps.iter().flatten()).then_some(Self(stamps))
+        stamp::of_files(database, ENDINGS).map(|(own, beside)| Self(own, beside))
     }
 
     /// Whether a conversion is under way, or was interrupted.
     fn has_copy(&self) -> bool {
-        self.0[3].is_some()
+        let [_, _, copy] = self.1;
+        copy.is_some()
     }
 }
 
@@ -162,7 +111,7 @@ impl Glances {
         look: impl FnOnce() -> Option<Waiting>,
     ) -> Option<Waiting> {
         let Some(stamp) = self.stamp(known) else { return look() };
-        let Some(archive) = archive_of(&known.path) else { return look() };
+        let Some(archive) = stamp::of_folder(&known.path, ARCHIVE) else { return look() };
         if let Some(glance) = self.kept.borrow().get(&known.id) {
             if let Some((then, of_then, waiting)) = &glance.waiting {
                 if *then == stamp && *of_then == archive {
@@ -172,7 +121,7 @@ impl Glances {
         }
         let found = look();
         if Stamp::of(&known.path).as_ref() == Some(&stamp)
-            && archive_of(&known.path).as_ref() == Some(&archive)
+            && stamp::of_folder(&known.path, ARCHIVE).as_ref() == Some(&archive)
         {
             let mut kept = self.kept.borrow_mut();
             kept.entry(known.id).or_default().waiting = Some((stamp, archive, found));
@@ -183,7 +132,10 @@ impl Glances {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use pellucid_files::paths::{beside, copy_path};
+    use pellucid_files::stamp::SETTLED;
 
     use super::*;
 

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
@@ -52,6 +53,7 @@ pub(crate) struct Shared {
     workstation: Option<String>,
     session_id: i64,
     begun: (Moment, Instant),
+    has_met_null: AtomicBool,
     state: Mutex<State>,
     /// Those of scalar functions that statements call.
     pub programs: Programs,
@@ -117,6 +119,7 @@ impl Shared {
             session_id: 51 + i64::from(std::process::id() % 32_000),
             begun: (now(), Instant::now()),
             programs: Programs::default(),
+            has_met_null: AtomicBool::new(false),
             state: Mutex::new(State {
                 database: (1, "master".to_owned()),
                 databases: Vec::new(),
@@ -259,6 +262,11 @@ impl Shared {
     /// Sets `@@NESTLEVEL`.
     pub fn set_nesting(&self, nesting: usize) {
         self.state().nesting = nesting as i64;
+    }
+
+    /// Whether an aggregate has left out a NULL since this was asked last.
+    pub fn take_met_null(&self) -> bool {
+        self.has_met_null.swap(false, Ordering::Relaxed)
     }
 
     /// Sets what functions find by name: databases, certificates, and the folders that SERVERPROPERTY gives, if it asks
@@ -476,6 +484,10 @@ fn name(value: Option<String>) -> Value {
 }
 
 impl Server for Shared {
+    fn meet_null(&self) {
+        self.has_met_null.store(true, Ordering::Relaxed);
+    }
+
     /// The server's clock is UTC, as every time that it keeps.
     fn now(&self) -> Moment {
         self.statement_time()

@@ -99,7 +99,16 @@ impl Work<'_> {
             return Err(Message::unsupported(format!("WITHIN GROUP of {name}")));
         }
         counted(name, values.len(), 1, 1)?;
-        let operand = self.expression(&values[0], arguments)?;
+        let mut operand = self.expression(&values[0], arguments)?;
+        // The least and the greatest of a column that has an index are found by it.
+        let is_found = matches!(name, "MIN" | "MAX")
+            && over.is_empty()
+            && arguments.grouped.is_none_or(|grouped| grouped.columns.is_empty())
+            && arguments.level.is_some_and(|level| level.tables.len() == 1)
+            && matches!(values[0], Expression::Column(_));
+        if operand.constant.is_none() && !is_found {
+            operand.sql = format!("tsql_met({})", operand.sql);
+        }
         let distinct = if call.distinct { "DISTINCT " } else { "" };
         match name {
             "COUNT" | "COUNT_BIG" => {

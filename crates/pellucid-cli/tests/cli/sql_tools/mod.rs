@@ -12,6 +12,9 @@ mod solutions;
 
 use crate::sql_server::{count, errors, Server};
 
+/// 8153
+const NULLS: &str = "Warning: Null value is eliminated by an aggregate or other SET operation.";
+
 impl Server {
     /// An instance with keys, a database `Orders` with two rows, and folders.
     fn new() -> Self {

@@ -14,8 +14,8 @@ rows! {
     MISUSE, 16, BAD_PAGE_LIST =
         "The page list '{pages}' is not valid: pages are written as '1:57, 1:202'.";
     MISUSE, 16, ANOTHER_MEDIA_NAME = "The media are called '{there}', not '{name}'.";
-    MISUSE, 16, MSDB_NOT_TAKEN_IN =
-        "Another msdb than before has jobs that cannot be disabled: restore one that this instance has made.";
+    MISUSE, 16, NOT_AN_MSDB =
+        "Table '{table}' of the set has values in column '{column}' that no msdb has: nothing was changed.";
     NO_LOG_BACKUPS, 10, NO_CHAIN_IN_PLAIN =
         "Database '{database}' is not encrypted: any SQLite may begin its log anew, so it has no log backups. SET \
          ENCRYPTION ON gives it format version 2, which has them, after 'pellucid policy set format-version 2'.";
@@ -25,6 +25,9 @@ rows! {
     PATH, 16, BAD_PATH = "'{path}': {reason}.";
     WORKER, 16, WORK_NOT_STARTED = "The work could not be started: {error}.";
     REMARK, 10, REMARK_OF = "{what}.";
+    REMARK, 10, JOBS_DISABLED =
+        "The jobs of this backup that were enabled, {jobs}, are disabled: look at them, and enable by sp_update_job what \
+         is to run here.";
     REMARK, 10, KEYS_NOT_IN_MASTER =
         "The keys of this instance are not in a database: BACKUP MASTER KEY, BACKUP SERVICE MASTER KEY and BACKUP \
          CERTIFICATE write them to files, 'pellucid instance export' all of them to one.";
