@@ -4,7 +4,7 @@
 //! Method: a script as Management Studio writes it, and what views and messages show behind; the agent is the program's own.
 
 use crate::sql_server::{errors, Server};
-use crate::support::{said_with, PELLUCID};
+use crate::support::{said_with, Held, PELLUCID};
 
 /// "Script Job as CREATE": in a transaction, each return code looked at, a label behind its end.
 fn script(name: &str, command: &str, schedule: &str) -> String {
@@ -745,4 +745,21 @@ EXEC msdb.dbo.sp_start_job 'told'",
     agent_once(&server).succeeded();
     let told = server.rows(&format!("{history} ORDER BY instance_id DESC")).remove(0);
     assert!(told.contains("said") && !told.contains("output file"), "{told}");
+}
+
+/// A session that has looked at msdb keeps nobody from it, whatever its transactions do.
+#[test]
+fn a_transaction_elsewhere_leaves_msdb_to_others() {
+    let server = Server::with(&[]);
+    server.run("CREATE DATABASE app\nGO\nUSE app CREATE TABLE t(a int)").succeeded();
+    let mut other = server.0.command(PELLUCID);
+    other.arg("sql");
+    let script = "SELECT COUNT(*) FROM msdb.dbo.backupset, msdb.dbo.sysjobs\nGO\nBEGIN TRAN\nSELECT COUNT(*) FROM app.dbo.t\n\
+                  INSERT app.dbo.t VALUES (1)\nPRINT 'ready'\nGO\n";
+    let mut held = Held::start_with(other, script);
+    for statement in ["EXEC msdb.dbo.sp_add_job 'x'", "CREATE DATABASE another"] {
+        let told = server.run(statement).all();
+        assert!(!told.contains("Msg "), "{statement}\n{told}");
+    }
+    held.end();
 }

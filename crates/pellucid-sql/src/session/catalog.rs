@@ -337,7 +337,7 @@ impl Databases {
         Ok("master".to_owned())
     }
 
-    pub(super) fn attach_msdb(&self) -> Result<String> {
+    fn attach_msdb(&self) -> Result<String> {
         if !self.has_msdb.get() {
             let msdb = own_uri(&self.instance.msdb_path());
             self.connection.execute("ATTACH ?1 AS msdb", [msdb])?;

@@ -56,7 +56,6 @@ impl Catalog for Names<'_> {
             None => databases.current_id() == MSDB,
         };
         if in_msdb {
-            databases.attach_msdb()?;
             let own = schema.is_empty() || schema.eq_ignore_ascii_case("dbo");
             match views::find("msdb", object).filter(|_| own) {
                 Some(view) => return databases.server_view(view).map(Some),
