@@ -70,10 +70,11 @@ pub fn waiting(path: &Path) -> Result<Option<Waiting>, DatabaseError> {
     Ok(Some(behind(&archive, &state, &keys, counted, page_bytes)?))
 }
 
-/// The same of a database that nobody has open: without a log, its archive has all there is. None if it has a log, or if its archive
-/// alone does not say.
+/// The same of a database that nobody has open and whose run of the log has ended: its archive has all there is. None if it has a log
+/// or is gone itself, and if its archive alone does not say.
 fn at_rest(path: &Path) -> pellucid::Result<Option<Waiting>> {
     let way = Way::of(path).map_err(|error| Error::io(Subject::File(path.to_owned()), error))?;
+    way.look().map_err(|error| Error::io(Subject::File(path.to_owned()), error))?;
     let log = look_at_name(&beside(way.path(), "-wal"));
     if log.map_or_else(|error| error.kind() != ErrorKind::NotFound, |found| found.len() > 0) {
         return Ok(None);
@@ -86,7 +87,8 @@ fn at_rest(path: &Path) -> pellucid::Result<Option<Waiting>> {
     let keys = credentials.unlock(&header, &copy, 0, None)?;
     let state = archive.state(&keys)?;
     check_header(&header, &state)?;
-    if witness::ahead(way.path(), &state)?.is_some() {
+    // Without its end, the log that is not there may have had more.
+    if !state.has_ended || witness::ahead(way.path(), &state)?.is_some() {
         return Ok(None);
     }
     let page_bytes = header.page_size as usize;
