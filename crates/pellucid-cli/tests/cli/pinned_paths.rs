@@ -76,10 +76,6 @@ const REFUSED: &[(&str, &str)] = &[
         "sealed a.db\nsealed b.db\np policy set strict-paths on\nput a.db b.db\n! db a.db 'SELECT * FROM note'\np accept a.db\n+ row a.db b.db",
     ),
     (
-        "its file id under another key, where the instance is strict",
-        "sealed a.db\np policy set strict-paths on\ncp -a keys other\n( export PELLUCID_HOME=$PWD/other; p rekey a.db )\n! db a.db 'SELECT * FROM note'\np accept a.db\n+ db a.db \"$ADD\"",
-    ),
-    (
         "a copy of it whose encryption was switched off",
         "sealed a.db\ncp a.db copy.db\np decrypt --keep-container copy.db\nput a.db copy.db\n! db a.db \"$ADD\"",
     ),
