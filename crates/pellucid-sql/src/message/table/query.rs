@@ -198,9 +198,9 @@ rows! {
         "At least one of the result expressions in a CASE specification must be an expression other than the NULL \
          constant.";
     8134, 16, DIVISION_BY_ZERO = "Divide by zero error encountered.";
-    8154, 16, AMBIGUOUS_TABLE = "The table '{table}' is ambiguous.";
     8153, 10, NULL_ELIMINATED =
         "Warning: Null value is eliminated by an aggregate or other SET operation.";
+    8154, 16, AMBIGUOUS_TABLE = "The table '{table}' is ambiguous.";
     8155, 16, COLUMN_WITHOUT_NAME =
         "No column name was specified for column {position} of '{table}'.";
     8156, 16, COLUMN_NAMED_TWICE =
