@@ -110,7 +110,8 @@ impl Session {
             plain_differential: false,
             allow_clear: false,
             allow_unsigned: false,
-            replace: options.has(RestoreFlag::Replace),
+            // Nothing lies at the working name, or it is not this restore's.
+            replace: known.id != MSDB && options.has(RestoreFlag::Replace),
             leave: Standing::Online,
             timeout: WAIT,
             workers: pellucid_backup::job::processors(),

@@ -3,7 +3,7 @@
 use pellucid_tsql::ast::{Name, ObjectName};
 
 use super::{sqlite_name, Databases, Frame};
-use crate::instance::{MASTER, MSDB, TEMPDB};
+use crate::instance::{Known, MASTER, MSDB, TEMPDB};
 use crate::known;
 use crate::message::{Message, Result};
 use crate::translate::{object_text, Catalog, FunctionDefinition, Program, Table, ViewDefinition};
@@ -13,6 +13,16 @@ use crate::views;
 pub(crate) struct Names<'s> {
     pub databases: &'s Databases,
     pub frame: &'s Frame,
+}
+
+impl Names<'_> {
+    /// The database that a name names, or the session's.
+    fn database_of(&self, name: &ObjectName) -> Result<Option<Known>> {
+        match &name.database {
+            Some(database) => self.databases.instance.find(database.as_str()),
+            None => self.databases.current().map(Some),
+        }
+    }
 }
 
 impl Catalog for Names<'_> {
@@ -66,13 +76,7 @@ impl Catalog for Names<'_> {
                 None => {}
             }
         }
-        let known = match database {
-            Some(database) => match databases.instance.find(database)? {
-                Some(known) => known,
-                None => return Ok(None),
-            },
-            None => databases.current()?,
-        };
+        let Some(known) = self.database_of(name)? else { return Ok(None) };
         if known.id == TEMPDB {
             if let Some((sqlite, is_view)) = databases.find_object("temp", name)? {
                 return databases.table_of("temp", &sqlite, is_view).map(Some);
@@ -119,13 +123,8 @@ impl Catalog for Names<'_> {
         if is_servers || name.server.is_some() || name.object.as_str().starts_with('#') {
             return Ok(None);
         }
-        let databases = self.databases;
-        let known = match &name.database {
-            Some(database) => databases.instance.find(database.as_str())?,
-            None => Some(databases.current()?),
-        };
-        match known {
-            Some(known) => databases.view(&known, &sqlite_name(name)),
+        match self.database_of(name)? {
+            Some(known) => self.databases.view(&known, &sqlite_name(name)),
             None => Ok(None),
         }
     }
@@ -134,13 +133,8 @@ impl Catalog for Names<'_> {
         if name.schema.is_none() && name.database.is_none() || name.server.is_some() {
             return Ok(None);
         }
-        let databases = self.databases;
-        let known = match &name.database {
-            Some(database) => databases.instance.find(database.as_str())?,
-            None => Some(databases.current()?),
-        };
-        match known {
-            Some(known) => databases.function(&known, &sqlite_name(name)),
+        match self.database_of(name)? {
+            Some(known) => self.databases.function(&known, &sqlite_name(name)),
             None => Ok(None),
         }
     }
