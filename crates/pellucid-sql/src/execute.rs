@@ -47,10 +47,12 @@ use crate::message::{table, Message};
 use crate::session::{Frame, Session};
 
 pub(crate) use backup::recovery_model;
+pub(crate) use constraint::{parts_of_table, unquoted};
 pub(crate) use database::is_refused_access;
 pub(crate) use insert_execute::Kept;
 pub(crate) use maintenance::{DBCC_COMMANDS, DBCC_WITHOUT_EFFECT};
 pub(crate) use module::Ready;
+pub(crate) use object::first_name as first_name_of;
 pub(crate) use procedure::{access, job_procedures, log_path, size_kb, PROCEDURES};
 pub(crate) use set::state_of_switch;
 pub(crate) use worker::state_of_process;
@@ -240,6 +242,7 @@ impl Session {
         self.shared.set_nesting(self.frames.len() - 1);
         let (settings, database) = (self.settings, self.databases.current_name());
         let tables = self.databases.temporary_tables();
+        let identity_insert = self.databases.identity_insert.borrow().clone();
         let done = run(self);
         // Told while its frame is there, so that lines are its own.
         let done = match done {
@@ -253,6 +256,7 @@ impl Session {
         self.shared.set_nesting(self.frames.len() - 1);
         // What it has set, where it has gone and what it has made for itself ends with it.
         self.settings = settings;
+        self.databases.identity_insert.replace(identity_insert);
         self.databases.drop_temporary_tables_but(&tables);
         if let Ok(Some(known)) = self.databases.instance.find(&database) {
             self.databases.enter(&known);

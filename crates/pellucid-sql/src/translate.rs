@@ -17,11 +17,13 @@ mod expression;
 mod from;
 mod function;
 mod into;
+mod metadata;
 mod module;
 mod operator;
 mod order;
 mod output;
 mod over;
+mod pivot;
 mod query;
 mod recursion;
 mod routine;
@@ -41,6 +43,7 @@ pub(crate) use aggregate::AGGREGATES;
 pub(crate) use assign::binary as operator_of;
 pub use assign::{execute_assignments, Variables};
 pub(crate) use into::without_into;
+pub(crate) use metadata::METADATA;
 pub use module::ViewDefinition;
 pub use output::OutputChange;
 pub(crate) use over::RANKINGS;
@@ -124,7 +127,8 @@ pub struct TableColumn {
     pub stored: Stored,
     /// What DEFAULT stands for, as an expression of SQLite; `None`: NULL.
     pub default: Option<String>,
-    /// Whether statements give it values: not those of identities and computed columns (messages 544, 8102).
+    /// Whether INSERT gives it values: not those of computed columns, and those of an identity only where IDENTITY_INSERT is on
+    /// (messages 544, 8101).
     pub writable: bool,
     /// Whether the table numbers its rows by it.
     pub identity: bool,
@@ -476,5 +480,6 @@ pub(crate) fn function_names() -> Vec<&'static str> {
     let builtins = crate::functions::BUILTINS.iter().map(|builtin| builtin.name);
     let specials = SPECIALS.iter().chain(&RANKINGS).map(|(name, _, _)| *name);
     let clocks = CLOCKS.iter().map(|(name, _, _)| *name);
-    builtins.chain(specials).chain(clocks).chain(AGGREGATES).collect()
+    let metadata = METADATA.iter().map(|function| function.name);
+    builtins.chain(specials).chain(clocks).chain(AGGREGATES).chain(metadata).collect()
 }

@@ -7,5 +7,6 @@ pub mod decimal;
 mod error;
 pub mod moment;
 pub mod types;
+pub(crate) mod xml;
 
 pub use error::{Error, Result};

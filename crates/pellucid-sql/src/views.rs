@@ -7,11 +7,15 @@ mod lists;
 mod absent;
 mod backup;
 mod catalog;
+mod constraint;
 mod database;
 mod index;
 mod jobs;
 mod key;
 mod machine;
+mod memory;
+mod message;
+mod physical;
 mod principal;
 mod provider;
 mod recovery;
@@ -24,6 +28,7 @@ mod system;
 mod table;
 
 pub(crate) use key::{certificate_facts, key_ids};
+pub(crate) use recovery::{IN_USE as LOG_IN_USE, LOG_FILE};
 
 use crate::message::Result;
 use crate::session::Databases;
@@ -99,7 +104,7 @@ static VIEWS: &[View] = &[
     sys("database_files", database::DATABASE_FILES, database::database_files),
     sys("certificates", &key::CERTIFICATES, key::certificates),
     sys("symmetric_keys", &key::SYMMETRIC_KEYS, key::symmetric_keys),
-    sys("asymmetric_keys", &key::ASYMMETRIC_KEYS, key::asymmetric_keys),
+    sys("asymmetric_keys", key::ASYMMETRIC_KEYS, key::asymmetric_keys),
     sys("cryptographic_providers", &provider::PROVIDERS, provider::providers),
     sys("credentials", &provider::CREDENTIALS, provider::credentials),
     sys("dm_cryptographic_provider_properties", &provider::PROPERTIES, provider::properties),
@@ -107,6 +112,7 @@ static VIEWS: &[View] = &[
     sys("dm_database_encryption_keys", &key::ENCRYPTION_KEYS, key::encryption_keys),
     sys("database_recovery_status", &recovery::STATUS, recovery::status),
     sys("dm_db_log_stats", &recovery::LOG_STATS, recovery::log_stats),
+    sys("dm_db_log_info", recovery::LOG_INFO, recovery::log_info),
     sys("server_principals", &principal::SERVER, principal::server),
     sys("database_principals", &principal::DATABASE, principal::database),
     sys("server_role_members", &principal::SERVER_MEMBERS, principal::server_members),
@@ -131,10 +137,16 @@ static VIEWS: &[View] = &[
     old("sysprocesses", session::PROCESSES, session::processes),
     sys("dm_exec_connections", &session::CONNECTIONS, session::connections),
     sys("dm_exec_sql_text", &session::SQL_TEXT, session::sql_text),
+    sys("fn_get_sql", &session::GET_SQL, session::get_sql),
     sys("dm_os_volume_stats", &system::VOLUMES, system::volumes),
     sys("dm_os_performance_counters", &system::COUNTERS, system::counters),
+    old("sysperfinfo", &system::COUNTERS, system::old_counters),
     sys("dm_os_sys_info", system::SYSTEM, system::system),
     sys("dm_os_host_info", &system::HOST, system::host),
+    sys("dm_os_schedulers", memory::SCHEDULERS, memory::schedulers),
+    sys("dm_os_nodes", memory::NODES, memory::nodes),
+    sys("dm_os_sys_memory", memory::SYSTEM, memory::system),
+    sys("dm_os_process_memory", memory::PROCESS, memory::process),
     sys("dm_os_file_exists", &system::FILE_EXISTS, system::file_exists),
     sys("filegroups", &space::FILEGROUPS, space::filegroups),
     sys("resource_governor_configuration", &absent::GOVERNOR, absent::governor),
@@ -183,6 +195,19 @@ static VIEWS: &[View] = &[
     sys("key_constraints", index::KEYS, index::keys),
     sys("partitions", index::PARTITIONS, index::partitions),
     sys("dm_db_partition_stats", index::STATS, index::stats),
+    sys("foreign_keys", constraint::FOREIGN_KEYS, constraint::foreign_keys),
+    sys("foreign_key_columns", constraint::FOREIGN_KEY_COLUMNS, constraint::foreign_key_columns),
+    sys("check_constraints", constraint::CHECKS, constraint::checks),
+    sys("default_constraints", constraint::DEFAULTS, constraint::defaults),
+    sys("identity_columns", constraint::IDENTITIES, constraint::identities),
+    sys("stats", constraint::STATS, constraint::stats),
+    sys("stats_columns", constraint::STATS_COLUMNS, constraint::stats_columns),
+    sys("dm_db_index_physical_stats", physical::STATS, physical::stats),
+    sys("allocation_units", index::UNITS, index::units),
+    old("sysindexes", index::SYSINDEXES, index::sysindexes),
+    sys("messages", &message::MESSAGES, message::messages),
+    old("sysmessages", &message::SYSMESSAGES, message::sysmessages),
+    old("syscacheobjects", message::CACHE, absent::none),
     information("tables", &catalog::INFORMATION_TABLES, catalog::information_tables),
     information("schemata", &shipped::SCHEMATA, shipped::schemata),
     information("columns", table::INFORMATION_COLUMNS, table::information_columns),
@@ -217,6 +242,8 @@ pub(crate) fn every() -> impl Iterator<Item = &'static View> {
     [
         VIEWS,
         absent::broker::VIEWS,
+        absent::counted::VIEWS,
+        absent::counted::STATISTICS,
         absent::database::VIEWS,
         absent::msdb::VIEWS,
         absent::server::VIEWS,

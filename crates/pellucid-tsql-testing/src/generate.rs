@@ -268,8 +268,12 @@ impl<'b> Choices<'b> {
             return operand;
         }
         let operand = if self.flag() { operand } else { Expression::Variable(self.variable()) };
-        let (path, data_type) = (self.string(), self.string());
-        Expression::XmlValue(Box::new(XmlValue { operand, path, data_type }))
+        let asked = match self.below(3) {
+            0 => XmlAsked::Value(self.string()),
+            1 => XmlAsked::Query,
+            _ => XmlAsked::Exist,
+        };
+        Expression::XmlMethod(Box::new(XmlMethod { operand, asked, path: self.string() }))
     }
 
     fn chain(&mut self) -> Expression {

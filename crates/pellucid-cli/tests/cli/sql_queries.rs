@@ -8,7 +8,7 @@ use crate::support::{said_with, PELLUCID};
 /// An instance with a database `q`, and a script in it: its lines without blank ones, changes of database, what
 /// BACKUP says, and the places of messages.
 #[track_caller]
-fn prints(script: &str, expected: &[&str]) {
+pub(crate) fn prints(script: &str, expected: &[&str]) {
     let server = Server::with(&[]);
     let whole = format!("SET NOCOUNT ON\nCREATE DATABASE q\nGO\nUSE q\nGO\n{script}");
     let said = said_with(server.0.command(PELLUCID).args(["sql", "-W", "-h", "-1"]), &whole);

@@ -43,7 +43,7 @@ impl Session {
         arguments: &[DbccArgument],
         options: &[DbccOption],
     ) -> Done {
-        let known = self.database_of_dbcc("CHECKALLOC", arguments.first())?;
+        let known = self.database_of_dbcc(arguments.first())?;
         let mut options = options.to_vec();
         if let Some(name) = pellucid_tsql::ast::Name::new("PHYSICAL_ONLY") {
             options.push(DbccOption { name, value: None });
@@ -57,7 +57,7 @@ impl Session {
         arguments: &[DbccArgument],
         options: &[DbccOption],
     ) -> Done {
-        let known = self.database_of_dbcc("CHECKCATALOG", arguments.first())?;
+        let known = self.database_of_dbcc(arguments.first())?;
         if !known.is_system() {
             let attached = self.databases.attach(&known)?;
             let connection = &self.databases.connection;

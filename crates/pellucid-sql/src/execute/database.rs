@@ -69,6 +69,9 @@ impl Session {
                     false => raised.and(Message::of(table::ALTER_FAILED, [])),
                 })
             }
+            DatabaseStatement::Authorize { database, owner } => {
+                self.set_owner(database.as_str(), owner.as_str())
+            }
             DatabaseStatement::Drop { if_exists, databases } => {
                 self.outside_transaction("DROP DATABASE")?;
                 for name in databases {
@@ -76,6 +79,18 @@ impl Session {
                 }
                 Ok(())
             }
+        }
+    }
+
+    /// Every database has the one owner that there is: told is a database or a login that there is not.
+    pub(super) fn set_owner(&mut self, database: &str, owner: &str) -> Done {
+        if self.databases.instance.find(database)?.is_none() {
+            return Err(Message::does_not_exist("find", "database", database).into());
+        }
+        let is_login = ["sa", self.shared.user()].iter().any(|own| own.eq_ignore_ascii_case(owner));
+        match is_login {
+            true => Ok(()),
+            false => Err(Message::does_not_exist("find", "principal", owner).into()),
         }
     }
 

@@ -1,4 +1,4 @@
-//! DBCC about the session and the logs: OPENTRAN, INPUTBUFFER, USEROPTIONS, SQLPERF.
+//! DBCC about the session and the logs: OPENTRAN, INPUTBUFFER, USEROPTIONS, SQLPERF, LOGINFO.
 
 use pellucid_tsql::ast::{DbccArgument, DbccOption, Literal};
 use pellucid_tsql::secret::redact;
@@ -9,6 +9,7 @@ use crate::message::{table, Message};
 use crate::session::Session;
 use crate::values::convert::Value;
 use crate::values::types::SqlType;
+use crate::views::{LOG_FILE, LOG_IN_USE};
 
 /// Source: Microsoft's "DBCC SQLPERF".
 const LOG_SPACE: [(&str, SqlType); 4] = [
@@ -16,6 +17,17 @@ const LOG_SPACE: [(&str, SqlType); 4] = [
     ("Log Size (MB)", SqlType::Real),
     ("Log Space Used (%)", SqlType::Real),
     ("Status", SqlType::Int),
+];
+/// It has no page of Microsoft's; sys.dm_db_log_info, which took its place, has the same by other names.
+const LOG_INFO: [(&str, SqlType); 8] = [
+    ("RecoveryUnitId", SqlType::Int),
+    ("FileId", SqlType::Int),
+    ("FileSize", SqlType::BigInt),
+    ("StartOffset", SqlType::BigInt),
+    ("FSeqNo", SqlType::Int),
+    ("Status", SqlType::Int),
+    ("Parity", SqlType::TinyInt),
+    ("CreateLSN", SqlType::numeric(25, 0)),
 ];
 /// Source: Microsoft's "DBCC INPUTBUFFER".
 const INPUT: [(&str, SqlType); 3] = [
@@ -39,7 +51,7 @@ impl Session {
         if has(options, "TABLERESULTS") {
             return Err(Message::unsupported("DBCC OPENTRAN WITH TABLERESULTS").into());
         }
-        let known = self.database_of_dbcc("OPENTRAN", arguments.first())?;
+        let known = self.database_of_dbcc(arguments.first())?;
         let told = match self.transactions {
             0 => "No active open transactions.".to_owned(),
             _ => {
@@ -141,6 +153,28 @@ impl Session {
             ]);
         }
         self.give_rows(&LOG_SPACE, rows)?;
+        self.end_of_dbcc(has(options, "NO_INFOMSGS"));
+        Ok(())
+    }
+
+    /// The log as it lies on the disk is one piece, which is in use.
+    pub(super) fn log_pieces(
+        &mut self,
+        arguments: &[DbccArgument],
+        options: &[DbccOption],
+    ) -> Done {
+        let known = self.database_of_dbcc(arguments.first())?;
+        let row = vec![
+            Value::Integer(0),
+            Value::Integer(LOG_FILE),
+            Value::Integer(i64::try_from(log_bytes(&known)).unwrap_or(i64::MAX)),
+            Value::Integer(0),
+            Value::Integer(1),
+            Value::Integer(LOG_IN_USE),
+            Value::Null,
+            Value::Text("0".to_owned()),
+        ];
+        self.give_rows(&LOG_INFO, vec![row])?;
         self.end_of_dbcc(has(options, "NO_INFOMSGS"));
         Ok(())
     }

@@ -9,8 +9,8 @@ use pellucid_engine::inspect::{inspect, Kind};
 use pellucid_files::paths::is_there;
 use pellucid_keyring::CheckFound;
 use pellucid_tsql::ast::{
-    DbccArgument, DbccOption, IndexAction, Literal, MaintenanceStatement, Name, ObjectName,
-    Partition,
+    DbccArgument, DbccOption, Expression, IndexAction, Literal, MaintenanceStatement, Name,
+    ObjectName, Partition,
 };
 use pellucid_vfs::seal_request::{Credentials, Request};
 use rusqlite::OptionalExtension;
@@ -21,6 +21,7 @@ use crate::known;
 use crate::message::{table, Message};
 use crate::session::{row_name, sqlite_name, Session};
 use crate::translate::quoted;
+use crate::values::convert::Value;
 
 /// The commands that [`Session::dbcc`] knows.
 pub(crate) const DBCC_COMMANDS: &[&str] = &[
@@ -35,6 +36,7 @@ pub(crate) const DBCC_COMMANDS: &[&str] = &[
     "FREESESSIONCACHE",
     "FREESYSTEMCACHE",
     "INPUTBUFFER",
+    "LOGINFO",
     "OPENTRAN",
     "SQLPERF",
     "TRACEOFF",
@@ -93,6 +95,7 @@ impl Session {
             "DBINFO" => self.database_info(arguments, options),
             "OPENTRAN" => self.open_transaction(arguments, options),
             "INPUTBUFFER" => self.input_buffer(arguments, options),
+            "LOGINFO" => self.log_pieces(arguments, options),
             "USEROPTIONS" => self.user_options(options),
             "SQLPERF" => self.log_space(arguments, options),
             name if DBCC_WITHOUT_EFFECT.contains(&name) => {
@@ -107,11 +110,15 @@ impl Session {
     }
 
     /// The database that an argument of DBCC names.
-    pub(super) fn database_of_dbcc(
-        &self,
-        command: &str,
-        argument: Option<&DbccArgument>,
-    ) -> Done<Known> {
+    pub(super) fn database_of_dbcc(&mut self, argument: Option<&DbccArgument>) -> Done<Known> {
+        let by_number = |session: &Self, number: i64| -> Done<Known> {
+            let all = session.databases.instance.databases()?;
+            match all.into_iter().find(|known| known.id == number) {
+                _ if number == 0 => Ok(session.databases.current()?),
+                Some(known) => Ok(known),
+                None => Err(Message::of(table::UNKNOWN_DATABASE, [&number]).into()),
+            }
+        };
         Ok(match argument {
             None => self.databases.current()?,
             Some(DbccArgument::Name(name)) => {
@@ -121,22 +128,24 @@ impl Session {
                 self.databases.instance.database(&text.text)?
             }
             Some(DbccArgument::Literal { value: Literal::Integer(number), .. }) => {
-                let number: i64 = number.parse().unwrap_or(0);
-                let all = self.databases.instance.databases()?;
-                match all.into_iter().find(|known| known.id == number) {
-                    _ if number == 0 => self.databases.current()?,
-                    Some(known) => known,
-                    None => return Err(Message::of(table::UNKNOWN_DATABASE, [&number]).into()),
+                by_number(self, number.parse().unwrap_or(0))?
+            }
+            Some(DbccArgument::Variable(variable)) => {
+                let value = Expression::Variable(variable.clone());
+                match self.value(&value, None)? {
+                    Value::Integer(number) => by_number(self, number)?,
+                    Value::Text(name) => self.databases.instance.database(&name)?,
+                    _ => self.databases.current()?,
                 }
             }
-            Some(_) => {
-                return Err(Message::unsupported(format!("DBCC {command} of a variable")).into())
+            Some(DbccArgument::Literal { .. }) => {
+                return Err(Message::unsupported("DBCC of a constant that is no name").into())
             }
         })
     }
 
     fn check_database(&mut self, arguments: &[DbccArgument], options: &[DbccOption]) -> Done {
-        let known = self.database_of_dbcc("CHECKDB", arguments.first())?;
+        let known = self.database_of_dbcc(arguments.first())?;
         self.check_known("CHECKDB", known, arguments.get(1), options)
     }
 

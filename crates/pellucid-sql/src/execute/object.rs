@@ -4,7 +4,7 @@
 
 use pellucid_tsql::ast::{
     AlterTable, Column, ColumnConstraint, ColumnProperty, CreateIndex, CreateTable, DataType,
-    DropIndex, Expression, FunctionArguments, Identity, IndexColumn, Key, Literal, Niladic,
+    DropIndex, Expression, FunctionArguments, Identity, IndexColumn, Key, Literal, Name, Niladic,
     ObjectName, ObjectStatement, References, ReferentialAction, TableConstraint, TableElement,
     TableRule, TypeSize, UnaryOperator,
 };
@@ -12,6 +12,7 @@ use rusqlite::OptionalExtension;
 
 use super::view::of_another_kind;
 use super::{Done, Raised};
+use crate::instance::MSDB;
 use crate::message::{table, Message};
 use crate::session::{is_internal, sqlite_name, Session, IDENTITY_IS};
 use crate::translate::{object_text, quoted};
@@ -94,6 +95,19 @@ impl Session {
         };
         let found = self.databases.find_object(&schema, &bare)?;
         Ok(found.map(|(sqlite, is_view)| (schema, sqlite, is_view)))
+    }
+
+    /// Whether a name is one of a table that msdb shows.
+    fn is_table_of_msdb(&self, name: &ObjectName) -> bool {
+        let is_msdb = match &name.database {
+            Some(database) => database.as_str().eq_ignore_ascii_case("msdb"),
+            None => self.databases.current_id() == MSDB,
+        };
+        let is_dbo = |schema: &Name| schema.as_str().eq_ignore_ascii_case("dbo");
+        is_msdb
+            && name.server.is_none()
+            && name.schema.as_ref().is_none_or(is_dbo)
+            && crate::views::find("msdb", name.object.as_str()).is_some()
     }
 
     /// Whether a foreign key of another table refers to it.
@@ -268,6 +282,15 @@ impl Session {
     }
 
     fn create_index(&mut self, create: &CreateIndex) -> Done {
+        if self.is_table_of_msdb(&create.table) {
+            let told = format!(
+                "No index '{}' is made: what '{}' shows has indexes of its own.",
+                create.name.as_str(),
+                object_text(&create.table)
+            );
+            self.inform(Message::text(told));
+            return Ok(());
+        }
         let Some((schema, table, false)) = self.find(&create.table)? else {
             return Err(Message::unknown_target(&object_text(&create.table)).into());
         };
@@ -701,7 +724,7 @@ fn list(tokens: &[String]) -> Vec<String> {
 }
 
 /// The name that a column or constraint begins with.
-pub(super) fn first_name(part: &str) -> Option<String> {
+pub(crate) fn first_name(part: &str) -> Option<String> {
     tokens(part).first().map(|token| name_of(token))
 }
 

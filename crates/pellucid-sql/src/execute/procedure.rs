@@ -5,8 +5,10 @@ mod delete_file;
 mod each;
 mod files;
 mod folders;
+mod help;
 mod history;
 mod jobs;
+mod logins;
 mod registry;
 mod shell;
 mod space;
@@ -116,7 +118,10 @@ impl<'a> Arguments<'a> {
 pub(crate) const PROCEDURES: &[&str] = &[
     "sp_addumpdevice",
     "sp_attach_db",
+    "sp_change_users_login",
+    "sp_changedbowner",
     "sp_configure",
+    "sp_cycle_errorlog",
     "sp_databases",
     "sp_delete_backuphistory",
     "sp_delete_database_backuphistory",
@@ -124,6 +129,8 @@ pub(crate) const PROCEDURES: &[&str] = &[
     "sp_dropdevice",
     "sp_enumerrorlogs",
     "sp_executesql",
+    "sp_help",
+    "sp_help_log_shipping_monitor",
     "sp_helpdb",
     "sp_helpfile",
     "sp_helpfilegroup",
@@ -144,6 +151,7 @@ pub(crate) const PROCEDURES: &[&str] = &[
     "xp_enumerrorlogs",
     "xp_fileexist",
     "xp_fixeddrives",
+    "xp_loginconfig",
     "xp_instance_regdeletevalue",
     "xp_instance_regread",
     "xp_instance_regwrite",
@@ -260,7 +268,13 @@ impl Session {
                 &["filegroupname"],
             )?),
             "sp_spaceused" => {
-                let parameters = &["objname", "updateusage", "mode"];
+                let parameters = &[
+                    "objname",
+                    "updateusage",
+                    "mode",
+                    "oneresultset",
+                    "include_total_xtp_storage",
+                ];
                 self.sp_spaceused(&Arguments::new("sp_spaceused", given, parameters)?)
             }
             "sp_who" => self.sp_who(&Arguments::new("sp_who", given, &["loginame"])?),
@@ -295,6 +309,29 @@ impl Session {
                 self.sp_ms_marksystemobject(&arguments)
             }
             "xp_cmdshell" => self.xp_cmdshell(),
+            "sp_cycle_errorlog" => {
+                Arguments::new("sp_cycle_errorlog", given, &[])?;
+                self.sp_cycle_errorlog()
+            }
+            "sp_help" => return self.sp_help(&Arguments::new("sp_help", given, &["objname"])?),
+            "sp_change_users_login" => self.sp_change_users_login(&Arguments::new(
+                "sp_change_users_login",
+                given,
+                &["Action", "UserNamePattern", "LoginName", "Password"],
+            )?),
+            "xp_loginconfig" => {
+                self.xp_loginconfig(&Arguments::new("xp_loginconfig", given, &["config_name"])?)
+            }
+            "sp_help_log_shipping_monitor" => {
+                let parameters = &["verbose"];
+                Arguments::new("sp_help_log_shipping_monitor", given, parameters)?;
+                self.sp_help_log_shipping_monitor()
+            }
+            "sp_changedbowner" => {
+                let arguments = Arguments::new("sp_changedbowner", given, &["loginame", "map"])?;
+                let owner = arguments.required(0)?;
+                self.set_owner(&self.databases.current_name(), &owner)
+            }
             "xp_instance_regwrite" | "xp_regwrite" => self.registry_write(given),
             "xp_instance_regread" | "xp_regread" => self.registry_read(given),
             "xp_instance_regdeletevalue" | "xp_regdeletevalue" => self.registry_delete(given),

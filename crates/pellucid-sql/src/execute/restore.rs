@@ -96,7 +96,8 @@ impl Session {
         }
         let devices = match &statement.source {
             RestoreSource::Snapshot(_) => {
-                return Err(Message::unsupported("FROM DATABASE_SNAPSHOT").into())
+                // There are none.
+                return Err(Message::of(table::NO_SNAPSHOT, []).into());
             }
             RestoreSource::Nothing => {
                 let known = known.ok_or_else(|| Message::of(table::UNKNOWN_DATABASE, [&name]))?;
@@ -110,6 +111,10 @@ impl Session {
         }
         if self.databases.current_name().eq_ignore_ascii_case(&name) {
             return Err(Message::of(table::RESTORE_OF_CURRENT, [&name]).into());
+        }
+        if !matches!(&statement.files[..], [] | [FileSelection::Page(_)]) {
+            // Media that there are not are told first.
+            open(&devices)?;
         }
         if let Some(pages) = pages_of(&statement.files)? {
             let known = known.ok_or_else(|| Message::of(table::UNKNOWN_DATABASE, [&name]))?;

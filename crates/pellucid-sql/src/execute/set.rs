@@ -1,15 +1,15 @@
 //! USE and SET.
 
 use pellucid_tsql::ast::{
-    AssignmentOperator, BinaryOperator, Expression, OrVariable, SessionSetting, SessionStatement,
-    SessionSwitch, SettingValue, StatisticsKind,
+    AssignmentOperator, BinaryOperator, Expression, ObjectName, OrVariable, Principal,
+    SessionSetting, SessionStatement, SessionSwitch, SettingValue, StatisticsKind,
 };
 
 use super::{Done, Raised};
 use crate::known::State;
 use crate::message::{table, Message};
 use crate::session::Session;
-use crate::translate::{VariableTypes, Variables};
+use crate::translate::{object_text, VariableTypes, Variables};
 
 impl Session {
     pub(super) fn set(&mut self, statement: &SessionStatement) -> Done {
@@ -62,11 +62,60 @@ impl Session {
             SessionStatement::SetValue { setting, value } => self.setting(*setting, value)?,
             // One writer at a time, and a reader sees one state: SERIALIZABLE, whatever is asked for.
             SessionStatement::SetIsolation(_) => {}
-            SessionStatement::SetIdentityInsert { .. } => {
-                return Err(Message::unsupported("SET IDENTITY_INSERT").into())
+            // A session has one principal: who it is counts, and nothing is to be reverted.
+            SessionStatement::ExecuteAs(principal) => self.execute_as(principal)?,
+            SessionStatement::Revert => {}
+            SessionStatement::SetIdentityInsert { table, on } => {
+                self.identity_insert(table, *on)?
             }
         }
         Ok(())
+    }
+
+    /// 15406 and 15517 for whoever is none of the session's own names.
+    fn execute_as(&mut self, principal: &Principal) -> Done {
+        let (name, unknown, owns) = match principal {
+            Principal::Caller => return Ok(()),
+            Principal::Login(name) => (self.text(name)?, table::NO_LOGIN_TO_BE, "sa"),
+            Principal::User(name) => (self.text(name)?, table::NO_USER_TO_BE, "dbo"),
+        };
+        let own = [owns, self.shared.user()];
+        match own.iter().any(|own| own.eq_ignore_ascii_case(&name)) {
+            true => Ok(()),
+            false => Err(Message::of(unknown, [&name]).into()),
+        }
+    }
+
+    /// For one table at a time.
+    fn identity_insert(&mut self, name: &ObjectName, on: bool) -> Done {
+        let shown = object_text(name);
+        let found = match name.server {
+            None => self.find(name)?,
+            Some(_) => None,
+        };
+        let Some((schema, sqlite, is_view)) = found else {
+            return Err(Message::of(table::UNKNOWN_TARGET, [&shown]).with_state(11).into());
+        };
+        let table = self.databases.table_of(&schema, &sqlite, is_view)?;
+        if !table.columns.iter().any(|column| column.identity) {
+            return Err(Message::of(table::NO_IDENTITY, [&shown]).into());
+        }
+        let here = self.databases.identity_insert.borrow().clone();
+        match here {
+            Some((place, other)) if on && place != table.sqlite => {
+                Err(Message::of(table::IDENTITY_INSERT_ELSEWHERE, [&other, &shown]).into())
+            }
+            here => {
+                let is_on = here.is_some_and(|(place, _)| place == table.sqlite);
+                if on != is_on {
+                    let database = self.databases.schema_of(name.database.as_ref())?.0.name;
+                    let (schema, bare) = crate::session::split(&sqlite);
+                    let whole = format!("{database}.{schema}.{bare}");
+                    self.databases.identity_insert.replace(on.then_some((table.sqlite, whole)));
+                }
+                Ok(())
+            }
+        }
     }
 
     fn switch(&mut self, switch: SessionSwitch, on: bool) {

@@ -106,7 +106,7 @@ impl Session {
         if !has_table {
             return Err(Message::unsupported("DBCC DBINFO without TABLERESULTS").into());
         }
-        let known = self.database_of_dbcc("DBINFO", arguments.first())?;
+        let known = self.database_of_dbcc(arguments.first())?;
         let good = self.databases.good_check(&known).to_iso(SqlType::DateTime).replace('T', " ");
         let fields = [
             ("dbi_dbid", known.id.to_string()),

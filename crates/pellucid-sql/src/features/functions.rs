@@ -3,7 +3,7 @@
 use super::{entries, Entry, Feature, Kind, State};
 use crate::functions::{Parameter, BUILTINS, SERVER_FUNCTIONS};
 use crate::known::{lists, names};
-use crate::translate::{table_functions, AGGREGATES, CLOCKS, RANKINGS, SPECIALS};
+use crate::translate::{table_functions, AGGREGATES, CLOCKS, METADATA, RANKINGS, SPECIALS};
 
 /// Those that the grammar reads by itself.
 const READ: &[Entry] = &[
@@ -121,6 +121,15 @@ pub(super) fn all() -> impl Iterator<Item = Feature> {
             }
         }
     });
+    let metadata = METADATA.iter().map(move |one| {
+        let arguments: Vec<&str> = vec!["NULL"; one.arguments()];
+        let example = format!("SELECT {}({})", one.name, arguments.join(", "));
+        match one.name {
+            "STATS_DATE" => Feature::new(Kind::Function, one.name, State::NoEffect, example)
+                .with_note("NULL: SQLite keeps no date of its statistics"),
+            _ => works(one.name, example),
+        }
+    });
     let is_there = |name: &&str| !SERVER_FUNCTIONS.iter().any(|one| one.name == *name);
     let refused = names(lists::FUNCTIONS).filter(is_there).map(|name| {
         Feature::new(Kind::Function, name, State::Refused, format!("SELECT {name}(1)"))
@@ -140,6 +149,7 @@ pub(super) fn all() -> impl Iterator<Item = Feature> {
         .chain(aggregates)
         .chain(rankings)
         .chain(server)
+        .chain(metadata)
         .chain(refused)
         .chain(of_sys)
         .chain(globals)
@@ -154,8 +164,13 @@ fn of_tables() -> impl Iterator<Item = Feature> {
         let example = format!("SELECT * FROM {name}({arguments})");
         Feature::new(Kind::TableFunction, name, state, example)
     };
-    let works = table_functions()
-        .map(move |(name, count)| of(name, State::Works, vec!["NULL"; count].join(", ")));
+    let works = table_functions().map(move |(name, count)| {
+        let arguments = vec!["NULL"; count].join(", ");
+        match crate::views::find("sys", name).is_some_and(|view| view.is_always_empty()) {
+            true => of(name, State::NoEffect, arguments).with_note("never has a row"),
+            false => of(name, State::Works, arguments),
+        }
+    });
     let refused =
         names(lists::TABLE_FUNCTIONS).map(move |name| of(name, State::Refused, "NULL".to_owned()));
     works.chain(refused)

@@ -13,7 +13,7 @@ const SETTINGS: &[Entry] = &[
     (NoEffect, "DATEFIRST", "7 only", "SET DATEFIRST 7"),
     (NoEffect, "DATEFORMAT", "mdy only", "SET DATEFORMAT mdy"),
     (NoEffect, "DEADLOCK_PRIORITY", "", "SET DEADLOCK_PRIORITY LOW"),
-    (Refused, "IDENTITY_INSERT", "", "SET IDENTITY_INSERT t ON"),
+    (Works, "IDENTITY_INSERT", "", "CREATE TABLE #t (a int IDENTITY); SET IDENTITY_INSERT #t ON"),
     (NoEffect, "LANGUAGE", "us_english only", "SET LANGUAGE us_english"),
     (Works, "LOCK_TIMEOUT", "", "SET LOCK_TIMEOUT 30000"),
     (NoEffect, "QUERY_GOVERNOR_COST_LIMIT", "0 only", "SET QUERY_GOVERNOR_COST_LIMIT 0"),

@@ -6,6 +6,18 @@ use super::State::{NoEffect, Refused, Works};
 use super::{entries, Entry, Feature, Kind};
 
 const STATEMENTS: &[Entry] = &[
+    (
+        NoEffect,
+        "ALTER AUTHORIZATION",
+        "of a database, to a login that there is",
+        "ALTER AUTHORIZATION ON DATABASE::tempdb TO sa",
+    ),
+    (
+        Refused,
+        "ALTER AUTHORIZATION ON other than a database",
+        "",
+        "ALTER AUTHORIZATION ON SCHEMA::x TO dbo",
+    ),
     (Works, "ALTER CERTIFICATE", "", "ALTER CERTIFICATE none REMOVE PRIVATE KEY"),
     (Refused, "ALTER ASYMMETRIC KEY", "", "ALTER ASYMMETRIC KEY none REMOVE PRIVATE KEY"),
     (Works, "ALTER CREDENTIAL", "", "ALTER CREDENTIAL none WITH IDENTITY = 'x'"),
@@ -125,7 +137,9 @@ const STATEMENTS: &[Entry] = &[
     (Works, "DROP VIEW", "", "DROP VIEW IF EXISTS none"),
     (NoEffect, "ENABLE TRIGGER", "there are none", "ENABLE TRIGGER ALL ON DATABASE"),
     (Works, "EXECUTE", "", "EXECUTE ('PRINT 1')"),
-    (Refused, "EXECUTE AS", "", "EXECUTE AS USER = 'x'"),
+    (NoEffect, "EXECUTE AS", "the session's own names: 15406 and 15517 of others", "EXECUTE AS USER = 'dbo'; REVERT"),
+    (Refused, "EXECUTE (..) AS", "", "EXECUTE ('SELECT 1') AS USER = 'dbo'"),
+    (Refused, "EXECUTE AS WITH", "NO REVERT, COOKIE INTO", "EXECUTE AS USER = 'dbo' WITH NO REVERT"),
     (Works, "FETCH", "", "FETCH NEXT FROM none"),
     (Works, "GOTO", "", "GOTO behind; behind: PRINT 'a'"),
     (Works, "IF", "", "IF 1 = 1 PRINT 'a' ELSE PRINT 'b'"),
@@ -169,6 +183,8 @@ const STATEMENTS: &[Entry] = &[
     (Refused, "RESTORE TRANSACTION", "", "RESTORE TRANSACTION none FROM DISK = 'none.trn'"),
     (Works, "RESTORE VERIFYONLY", "", "RESTORE VERIFYONLY FROM DISK = 'none.bak'"),
     (Works, "RETURN", "", "RETURN"),
+    (NoEffect, "REVERT", "", "REVERT"),
+    (Refused, "REVERT WITH COOKIE", "", "REVERT WITH COOKIE = @c"),
     (Works, "ROLLBACK TRANSACTION", "", "BEGIN TRANSACTION; ROLLBACK TRANSACTION"),
     (Works, "SAVE TRANSACTION", "", "BEGIN TRANSACTION; SAVE TRANSACTION s; ROLLBACK"),
     (Works, "SELECT", "", "SELECT 1 AS a"),
@@ -218,7 +234,7 @@ const CLAUSES: &[Entry] = &[
         Refused,
         "FUNCTION WITH EXECUTE AS",
         "",
-        "CREATE FUNCTION f() RETURNS int WITH EXECUTE AS OWNER AS BEGIN RETURN 1 END",
+        "CREATE FUNCTION f() RETURNS int WITH EXECUTE AS 'u' AS BEGIN RETURN 1 END",
     ),
     (
         Refused,
@@ -262,7 +278,7 @@ const CLAUSES: &[Entry] = &[
         Refused,
         "PROCEDURE WITH EXECUTE AS",
         "",
-        "CREATE PROCEDURE p WITH EXECUTE AS OWNER AS SELECT 1",
+        "CREATE PROCEDURE p WITH EXECUTE AS 'u' AS SELECT 1",
     ),
     (Refused, "procedure number", "", "CREATE PROCEDURE p;1 AS SELECT 1"),
     (
@@ -283,7 +299,7 @@ const CLAUSES: &[Entry] = &[
     ),
     (Refused, "WAITFOR a statement", "", "WAITFOR (RECEIVE * FROM q)"),
     (NoEffect, "WITH RECOMPILE", "", "EXECUTE sp_databases WITH RECOMPILE"),
-    (Refused, ":: before a function", "", "SELECT 1 FROM ::fn_helpcollations()"),
+    (Works, ":: before a function", "of the server's own functions", "SELECT * FROM ::fn_trace_getinfo(0)"),
     (Refused, "<<", "", "SELECT 1 << 2"),
     (Refused, ">>", "", "SELECT 1 >> 2"),
     (Refused, "||", "", "SELECT 'a' || 'b'"),
@@ -336,14 +352,14 @@ const CLAUSES: &[Entry] = &[
     (Refused, "GROUP BY GROUPING SETS", "", "SELECT 1 FROM t GROUP BY GROUPING SETS ((a), ())"),
     (Refused, "GROUP BY ROLLUP", "", "SELECT 1 FROM t GROUP BY ROLLUP(a)"),
     (Refused, "GROUP BY WITH ROLLUP", "", "SELECT 1 FROM t GROUP BY a WITH ROLLUP"),
-    (Refused, "HASH JOIN", "", "SELECT 1 FROM t INNER HASH JOIN u ON 1 = 1"),
+    (NoEffect, "HASH JOIN", "", "SELECT 1 AS a FROM sys.databases d INNER HASH JOIN sys.schemas s ON 1 = 1"),
     (Works, "HAVING", "", "SELECT state FROM sys.databases GROUP BY state HAVING COUNT(*) > 0"),
     (Refused, "IDENTITYCOL", "", "SELECT IDENTITYCOL FROM t"),
     (Refused, "INDEX in a table", "", "CREATE TABLE t(a int, INDEX i (a))"),
     (Works, "INTERSECT", "", "SELECT 1 AS a INTERSECT SELECT 1"),
     (Works, "INTO", "", "SELECT 1 AS a INTO #into_here"),
     (Works, "JOIN", "", "SELECT 1 AS a FROM sys.databases d LEFT JOIN sys.schemas s ON 1 = 1"),
-    (Refused, "LOOP JOIN", "", "SELECT 1 FROM t INNER LOOP JOIN u ON 1 = 1"),
+    (NoEffect, "LOOP JOIN", "", "SELECT 1 AS a FROM sys.databases d INNER LOOP JOIN sys.schemas s ON 1 = 1"),
     (Refused, "MASKED WITH", "", "CREATE TABLE t(a int MASKED WITH (FUNCTION = 'default()'))"),
     (Refused, "MATCH", "", "SELECT 1 FROM t WHERE MATCH(a-(b)->c)"),
     (Refused, "NEXT VALUE FOR", "", "SELECT NEXT VALUE FOR s"),
@@ -356,12 +372,14 @@ const CLAUSES: &[Entry] = &[
     (Works, "OUTPUT", "", "DECLARE @t TABLE (a int) DELETE FROM @t OUTPUT deleted.a"),
     (Refused, "OVER of a named window", "", "SELECT SUM(a) OVER w FROM t"),
     (Works, "OVER", "", "SELECT COUNT(*) OVER (PARTITION BY state) FROM sys.databases"),
-    (Refused, "PIVOT", "", "SELECT 1 FROM t PIVOT (SUM(a) FOR b IN ([1])) p"),
+    (NoEffect, "MERGE JOIN", "", "SELECT 1 AS a FROM sys.databases d INNER MERGE JOIN sys.schemas s ON 1 = 1"),
+    (Refused, "REMOTE JOIN", "", "SELECT 1 FROM t INNER REMOTE JOIN u ON 1 = 1"),
+    (Works, "PIVOT", "", "SELECT * FROM (SELECT 1 AS a, 2 AS b) t PIVOT (SUM(a) FOR b IN ([2])) p"),
     (Works, "TABLE variables", "", "DECLARE @t TABLE (a int); SELECT * FROM @t"),
     (Refused, "TABLESAMPLE", "", "SELECT 1 FROM t TABLESAMPLE (10 PERCENT)"),
     (Works, "TOP", "", "SELECT TOP (1) WITH TIES name FROM sys.databases ORDER BY name"),
     (Works, "UNION", "", "SELECT 1 AS a UNION ALL SELECT 2"),
-    (Refused, "UNPIVOT", "", "SELECT 1 FROM t UNPIVOT (a FOR b IN (c)) p"),
+    (Works, "UNPIVOT", "", "SELECT * FROM (SELECT 1 AS c) t UNPIVOT (a FOR b IN (c)) p"),
     (Works, "VALUES", "", "SELECT a FROM (VALUES (1), (2)) AS v(a)"),
     (Refused, "WHERE CURRENT OF", "", "DELETE FROM t WHERE CURRENT OF c"),
     (Refused, "WINDOW", "", "SELECT 1 FROM t WINDOW w AS (ORDER BY a)"),
@@ -376,8 +394,8 @@ const CLAUSES: &[Entry] = &[
 ];
 
 /// Objects that ALTER alone has.
-const ALTERED: [&str; 4] =
-    ["AUTHORIZATION", "DATABASE SCOPED CONFIGURATION", "RESOURCE GOVERNOR", "SERVER CONFIGURATION"];
+const ALTERED: [&str; 3] =
+    ["DATABASE SCOPED CONFIGURATION", "RESOURCE GOVERNOR", "SERVER CONFIGURATION"];
 /// Objects that DROP alone has.
 const DROPPED: [&str; 3] = ["COUNTER SIGNATURE", "SENSITIVITY CLASSIFICATION", "SIGNATURE"];
 

@@ -30,10 +30,19 @@ pub(super) const SCALARS: &[Scalar] = &[
     scalar("tsql_stored", |a| Ok(read_stored(value_at(a, 0)?.clone(), type_at(a, 1)?)?)),
     scalar("tsql_store", |a| Ok(write_stored(value_at(a, 0)?.clone(), type_at(a, 1)?)?)),
     scalar("tsql_fitting", fitting),
+    with_nulls("tsql_identity", identity),
     scalar("tsql_rows", rows),
     scalar("tsql_guid_key", guid_key),
     scalar("tsql_recursion", recursion),
 ];
+
+/// `tsql_identity(value)`: the value that is given to an identity; 339 for NULL, of which SQLite would make the next number.
+fn identity(arguments: &[Value]) -> Result<Value> {
+    match value_at(arguments, 0)? {
+        Value::Null => Err(Message::of(table::IDENTITY_NULL, [])),
+        value => Ok(value.clone()),
+    }
+}
 
 fn converted(arguments: &[Value]) -> Result<Value> {
     let value = value_at(arguments, 0)?.clone();

@@ -296,7 +296,7 @@ fn split(arguments: &[Value]) -> Result<Value> {
     text_value(format!("[{}]", parts.join(",")))
 }
 
-fn json_string(text: &str) -> String {
+pub(super) fn json_string(text: &str) -> String {
     let mut json = String::from("\"");
     for letter in text.chars() {
         match letter {

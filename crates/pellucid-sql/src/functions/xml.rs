@@ -7,11 +7,17 @@
 use rusqlite::functions::{Aggregate, Context, FunctionFlags};
 use rusqlite::Connection;
 
-use super::{arguments, bounded, int, text_at, with_nulls, Scalar};
+use super::{arguments, bounded, text_at, with_nulls, Scalar};
 use crate::message::{table, Message, Result};
 use crate::values::convert::Value;
+use crate::values::xml::path::Path;
 
-pub(super) const SCALARS: &[Scalar] = &[with_nulls("tsql_xml_value", xml_value)];
+pub(super) const SCALARS: &[Scalar] = &[
+    with_nulls("tsql_xml_value", xml_value),
+    with_nulls("tsql_xml_query", xml_query),
+    with_nulls("tsql_xml_exist", xml_exist),
+    with_nulls("tsql_xml_nodes", xml_nodes),
+];
 
 pub(super) fn register(connection: &Connection) -> rusqlite::Result<()> {
     let pure = FunctionFlags::SQLITE_UTF8 | FunctionFlags::SQLITE_DETERMINISTIC;
@@ -221,54 +227,40 @@ fn entities(text: &str, is_attribute: bool, is_xml: bool) -> Result<String> {
     Ok(out)
 }
 
-/// `tsql_xml_value(xml, which)`: its whole text (0), or its first text that is in no element (1).
-fn xml_value(arguments: &[Value]) -> Result<Value> {
+/// The path and the xml of a call; none of NULL.
+fn asked(arguments: &[Value]) -> Result<Option<(Path, &str)>> {
     if arguments.first() == Some(&Value::Null) {
-        return Ok(Value::Null);
+        return Ok(None);
     }
-    let (xml, is_first) = (text_at(arguments, 0)?, int(arguments, 1)? == 1);
-    let (mut text, mut depth, mut rest) = (String::new(), 0_u32, xml);
-    while let Some((before, behind)) = rest.split_once('<') {
-        if !is_first || depth == 0 {
-            text.push_str(before);
-        }
-        if is_first && !text.is_empty() {
-            return Ok(Value::Text(without_entities(&text)));
-        }
-        let (tag, after) = behind.split_once('>').unwrap_or((behind, ""));
-        match (tag.starts_with('/'), tag.ends_with('/')) {
-            (true, _) => depth = depth.saturating_sub(1),
-            (false, false) => depth += 1,
-            _ => {}
-        }
-        rest = after;
-    }
-    text.push_str(rest);
-    match is_first && text.is_empty() {
-        true => Ok(Value::Null),
-        false => Ok(Value::Text(without_entities(&text))),
-    }
+    let path = text_at(arguments, 1)?;
+    let refused = || Message::unsupported(format!("the path '{path}' in xml"));
+    Ok(Some((Path::parse(path).ok_or_else(refused)?, text_at(arguments, 0)?)))
 }
 
-fn without_entities(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    let mut rest = text;
-    while let Some((before, behind)) = rest.split_once('&') {
-        out.push_str(before);
-        let (entity, after) = behind.split_once(';').unwrap_or((behind, ""));
-        let number = entity.strip_prefix("#x").and_then(|hex| u32::from_str_radix(hex, 16).ok());
-        match (entity, number.and_then(char::from_u32)) {
-            ("lt", _) => out.push('<'),
-            ("gt", _) => out.push('>'),
-            ("amp", _) => out.push('&'),
-            ("quot", _) => out.push('"'),
-            (_, Some(character)) => out.push(character),
-            _ => {}
-        }
-        rest = after;
-    }
-    out.push_str(rest);
-    out
+/// `tsql_xml_value(xml, path)`: the text of the first node.
+fn xml_value(arguments: &[Value]) -> Result<Value> {
+    let Some((path, xml)) = asked(arguments)? else { return Ok(Value::Null) };
+    Ok(path.value(xml)?.map_or(Value::Null, Value::Text))
+}
+
+/// `tsql_xml_query(xml, path)`: the nodes.
+fn xml_query(arguments: &[Value]) -> Result<Value> {
+    let Some((path, xml)) = asked(arguments)? else { return Ok(Value::Null) };
+    Ok(Value::Text(path.query(xml)?))
+}
+
+/// `tsql_xml_exist(xml, path)`: whether there is a node.
+fn xml_exist(arguments: &[Value]) -> Result<Value> {
+    let Some((path, xml)) = asked(arguments)? else { return Ok(Value::Null) };
+    Ok(Value::Integer(path.exists(xml)?.into()))
+}
+
+/// `tsql_xml_nodes(xml, path)`: each node, as an array of JSON's.
+fn xml_nodes(arguments: &[Value]) -> Result<Value> {
+    let Some((path, xml)) = asked(arguments)? else { return Ok(Value::Text("[]".to_owned())) };
+    let nodes = path.nodes(xml)?;
+    let nodes: Vec<String> = nodes.iter().map(|node| super::text::json_string(node)).collect();
+    Ok(Value::Text(format!("[{}]", nodes.join(","))))
 }
 
 #[cfg(test)]
@@ -304,14 +296,14 @@ mod tests {
 
     #[test]
     fn text_comes_out_as_it_went_in() {
-        let value = |xml: &str, which| {
-            xml_value(&[Value::Text(xml.to_owned()), Value::Integer(which)]).unwrap()
+        let value = |xml: &str, path: &str| {
+            xml_value(&[Value::Text(xml.to_owned()), Value::Text(path.to_owned())]).unwrap()
         };
         let text = |text: &str| Value::Text(text.to_owned());
-        assert_eq!(value("a&lt;b&amp;amp;&#x0D;", 0), text("a<b&amp;\r"));
-        assert_eq!(value("<a>1<b/></a>2<c x=\"y\">3</c>", 0), text("123"));
-        assert_eq!(value("<a>1<b/></a>2<c x=\"y\">3</c>4", 1), text("2"));
-        assert_eq!(value("<a>1</a>", 1), Value::Null);
-        assert_eq!(value("", 0), text(""));
+        assert_eq!(value("a&lt;b&amp;amp;&#x0D;", "."), text("a<b&amp;\r"));
+        assert_eq!(value("<a>1<b/></a>2<c x=\"y\">3</c>", "."), text("123"));
+        assert_eq!(value("<a>1<b/></a>2<c x=\"y\">3</c>4", "text()[1]"), text("2"));
+        assert_eq!(value("<a>1</a>", "(./text())[1]"), Value::Null);
+        assert_eq!(value("", "."), text(""));
     }
 }

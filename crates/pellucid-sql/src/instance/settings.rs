@@ -18,6 +18,15 @@ impl Instance {
         Ok(self.msdb.query_row(sql, [name], |row| row.get(0)).optional()?)
     }
 
+    /// Whether there are settings whose names begin so.
+    ///
+    /// # Errors
+    /// SQLite's.
+    pub fn has_settings(&self, start: &str) -> Result<bool> {
+        let sql = "SELECT EXISTS (SELECT 1 FROM pellucid_setting WHERE substr(name, 1, length(?1)) = ?1 COLLATE NOCASE)";
+        Ok(self.msdb.query_row(sql, [start], |row| row.get(0))?)
+    }
+
     /// Sets it.
     ///
     /// # Errors

@@ -26,8 +26,8 @@ pub(crate) const EVERYWHERE: &str = "
     sp_certify_removable sp_change_agent_parameter sp_change_agent_profile sp_change_feed_disable_db
     sp_change_feed_enable_db sp_change_log_shipping_primary_database
     sp_change_log_shipping_secondary_database sp_change_log_shipping_secondary_primary
-    sp_change_subscription_properties sp_change_users_login sp_changearticle sp_changearticlecolumndatatype
-    sp_changedbowner sp_changedistpublisher sp_changedistributiondb sp_changedistributor_password
+    sp_change_subscription_properties sp_changearticle sp_changearticlecolumndatatype
+    sp_changedistpublisher sp_changedistributiondb sp_changedistributor_password
     sp_changedistributor_property sp_changedynamicsnapshot_job sp_changegroup sp_changelogreader_agent
     sp_changemergearticle sp_changemergefilter sp_changemergelogsettings sp_changemergepublication
     sp_changemergepullsubscription sp_changemergesubscription sp_changeobjectowner sp_changepublication
@@ -43,7 +43,7 @@ pub(crate) const EVERYWHERE: &str = "
     sp_create_plan_guide_from_handle sp_create_removable sp_createmergepalrole sp_createorphan
     sp_createstats sp_createtranpalrole sp_cursor sp_cursor_list sp_cursorclose sp_cursorexecute
     sp_cursorfetch sp_cursoropen sp_cursoroption sp_cursorprepare sp_cursorprepexec sp_cursorunprepare
-    sp_cycle_errorlog sp_data_source_objects sp_datatype_info sp_datatype_info_100 sp_dbcmptlevel
+    sp_data_source_objects sp_datatype_info sp_datatype_info_100 sp_dbcmptlevel
     sp_dbfixedrolepermission sp_dbmmonitoraddmonitoring sp_dbmmonitorchangealert
     sp_dbmmonitorchangemonitoring sp_dbmmonitordropalert sp_dbmmonitordropmonitoring sp_dbmmonitorhelpalert
     sp_dbmmonitorhelpmonitoring sp_dbmmonitorresults sp_dbmmonitorupdate sp_dboption sp_dbremove sp_ddopen
@@ -80,12 +80,12 @@ pub(crate) const EVERYWHERE: &str = "
     sp_getdefaultdatatypemapping sp_getmergedeletetype sp_getprocessorusage sp_getpublisherlink
     sp_getqueuedarticlesynctraninfo sp_getqueuedrows sp_getschemalock sp_getsubscription_status_hsnapshot
     sp_getsubscriptiondtspackagename sp_gettopologyinfo sp_getvolumefreespace sp_grant_publication_access
-    sp_grantdbaccess sp_grantlogin sp_hadr_verify_configuration sp_help sp_help_agent_default
+    sp_grantdbaccess sp_grantlogin sp_hadr_verify_configuration sp_help_agent_default
     sp_help_agent_parameter sp_help_agent_profile sp_help_datatype_mapping
     sp_help_fulltext_catalog_components sp_help_fulltext_catalogs sp_help_fulltext_catalogs_cursor
     sp_help_fulltext_columns sp_help_fulltext_columns_cursor sp_help_fulltext_system_components
     sp_help_fulltext_tables sp_help_fulltext_tables_cursor sp_help_log_shipping_alert_job
-    sp_help_log_shipping_monitor sp_help_log_shipping_monitor_primary sp_help_log_shipping_monitor_secondary
+    sp_help_log_shipping_monitor_primary sp_help_log_shipping_monitor_secondary
     sp_help_log_shipping_primary_database sp_help_log_shipping_primary_secondary
     sp_help_log_shipping_secondary_database sp_help_log_shipping_secondary_primary
     sp_help_peerconflictdetection sp_help_publication_access sp_help_spatial_geography_histogram
@@ -93,7 +93,7 @@ pub(crate) const EVERYWHERE: &str = "
     sp_help_spatial_geometry_index sp_help_spatial_geometry_index_xml sp_helpallowmerge_publication
     sp_helparticle sp_helparticlecolumns sp_helparticledts sp_helpconstraint sp_helpdatatypemap
     sp_helpdbfixedrole sp_helpdevice sp_helpdistpublisher sp_helpdistributiondb sp_helpdistributor
-    sp_helpdistributor_properties sp_helpdynamicsnapshot_job sp_helpextendedproc 
+    sp_helpdistributor_properties sp_helpdynamicsnapshot_job sp_helpextendedproc
     sp_helpgroup sp_helpindex sp_helplanguage sp_helplinkedsrvlogin sp_helplogins sp_helplogreader_agent
     sp_helpmergealternatepublisher sp_helpmergearticle sp_helpmergearticlecolumn
     sp_helpmergearticleconflicts sp_helpmergeconflictrows sp_helpmergedeleteconflictrows sp_helpmergefilter
@@ -192,7 +192,7 @@ pub(crate) const EVERYWHERE: &str = "
     xp_enum_oledb_providers xp_enumdsn xp_enumgroups xp_findnextmsg
     xp_get_mapi_default_profile xp_get_mapi_profiles xp_get_tape_devices xp_getfiledetails xp_getnetname
     xp_grantlogin xp_instance_regaddmultistring xp_instance_regdeletekey xp_instance_regenumkeys
-    xp_instance_regenumvalues xp_instance_regremovemultistring xp_logevent xp_loginconfig xp_logininfo
+    xp_instance_regenumvalues xp_instance_regremovemultistring xp_logevent xp_logininfo
     xp_msver xp_msx_enlist xp_ntsec_enumdomains xp_param xp_passagentinfo xp_perfend xp_perfmonitor
     xp_perfsample xp_perfstart xp_prop_oledb_provider xp_qv xp_regaddmultistring xp_regdeletekey
     xp_regenumkeys xp_regenumvalues xp_regremovemultistring xp_repl_convert_encrypt_sysadmin_wrapper
@@ -246,11 +246,10 @@ pub(crate) const OF_MSDB: &str = "
     sp_unassign_server sp_update_category sp_update_proxy
     sp_update_targetservergroup sysmail_add_account_sp sysmail_add_principalprofile_sp
     sysmail_add_profile_sp sysmail_add_profileaccount_sp sysmail_configure_sp sysmail_delete_account_sp
-    sysmail_delete_log_sp sysmail_delete_mailitems_sp sysmail_delete_principalprofile_sp
-    sysmail_delete_profile_sp sysmail_delete_profileaccount_sp sysmail_help_account_sp
+    sysmail_delete_principalprofile_sp
+    sysmail_delete_profile_sp sysmail_delete_profileaccount_sp
     sysmail_help_admin_account_sp sysmail_help_configure_sp sysmail_help_configure_value_sp
-    sysmail_help_principalprofile_sp sysmail_help_profile_sp sysmail_help_profileaccount_sp
-    sysmail_help_queue_sp sysmail_help_status_sp sysmail_logmailevent_sp sysmail_start_sp sysmail_stop_sp
+    sysmail_help_queue_sp sysmail_logmailevent_sp sysmail_start_sp sysmail_stop_sp
     sysmail_update_account_sp sysmail_update_principalprofile_sp sysmail_update_profile_sp
     sysmail_update_profileaccount_sp
 ";

@@ -5,30 +5,30 @@
 
 /// Catalog views, within `sys`.
 pub(crate) const CATALOG: &str = "
-    all_parameters all_sql_modules allocation_units
+    all_parameters all_sql_modules
     availability_group_listener_ip_addresses
-    availability_read_only_routing_lists check_constraints
+    availability_read_only_routing_lists
     column_master_key_definitions
     column_store_dictionaries column_store_row_groups column_store_segments column_type_usages
     column_xml_schema_collection_usages computed_columns
     database_automatic_tuning_configurations database_automatic_tuning_mode
     database_automatic_tuning_options database_filestream_options
     database_ledger_blocks database_ledger_digest_locations database_ledger_transactions
-    database_mirroring_witnesses database_query_store_internal_state database_query_store_options database_scoped_configurations default_constraints
+    database_mirroring_witnesses database_query_store_internal_state database_query_store_options database_scoped_configurations
     edge_constraint_clauses edge_constraints endpoint_webmethods event_notification_event_types
     events extended_procedures
     external_job_streams external_language_files external_languages external_libraries
     external_library_files external_library_setup_errors external_streaming_jobs external_streams
     external_table_columns external_tables filetable_system_defined_objects filetables
-    foreign_key_columns foreign_keys fulltext_document_types fulltext_index_catalog_usages
+    fulltext_document_types fulltext_index_catalog_usages
     fulltext_index_fragments fulltext_languages
     fulltext_semantic_language_statistics_database fulltext_semantic_languages
     fulltext_stopwords fulltext_system_stopwords function_order_columns hash_indexes http_endpoints
-    identity_columns index_resumable_operations internal_partitions internal_tables
+    index_resumable_operations internal_partitions internal_tables
     ledger_column_history ledger_table_history login_token masked_columns
     master_key_passwords memory_optimized_tables_internal_attributes
-    message_type_xml_schema_collection_usages messages module_assembly_usages numbered_procedure_parameters
-    numbered_procedures openkeys parameter_type_usages parameter_xml_schema_collection_usages parameters
+    message_type_xml_schema_collection_usages module_assembly_usages numbered_procedure_parameters
+    numbered_procedures parameter_type_usages parameter_xml_schema_collection_usages parameters
     periods
     plan_guides query_context_settings query_store_plan query_store_plan_feedback
     query_store_plan_forcing_locations query_store_query query_store_query_hints query_store_query_text
@@ -37,17 +37,17 @@ pub(crate) const CATALOG: &str = "
     remote_data_archive_databases remote_data_archive_tables
     resource_governor_external_resource_pool_affinity resource_governor_external_resource_pools
     resource_governor_resource_pool_affinity
-    securable_classes security_policies security_predicates
+    securable_classes
     selective_xml_index_namespaces selective_xml_index_paths sensitivity_classifications
     server_events
     server_memory_optimized_hybrid_buffer_pool_configuration server_sql_modules
     soap_endpoints spatial_index_tessellations spatial_indexes spatial_reference_systems
-    sql_dependencies sql_expression_dependencies stats stats_columns
+    sql_dependencies sql_expression_dependencies
     system_components_surface_area_configuration system_internals_allocation_units
     system_internals_partition_columns system_internals_partitions system_parameters system_sql_modules
-    table_types time_zone_info trace_categories trace_columns trace_event_bindings
-    trace_events trace_subclass_values trace_xe_action_map trace_xe_event_map traces
-    trigger_event_types trusted_assemblies type_assembly_usages user_token
+    table_types time_zone_info
+    trace_xe_action_map trace_xe_event_map
+    trigger_event_types type_assembly_usages user_token
     via_endpoints xml_indexes xml_schema_attributes xml_schema_component_placements
     xml_schema_components xml_schema_elements xml_schema_facets xml_schema_model_groups
     xml_schema_namespaces xml_schema_types xml_schema_wildcard_namespaces xml_schema_wildcards
@@ -57,15 +57,15 @@ pub(crate) const CATALOG: &str = "
 pub(crate) const DYNAMIC: &str = "
     dm_audit_actions dm_audit_class_type_map dm_broker_activated_tasks dm_broker_connections
     dm_broker_forwarded_messages dm_broker_queue_monitors dm_cdc_errors dm_cdc_log_scan_sessions
-    dm_change_feed_errors dm_change_feed_log_scan_sessions dm_clr_appdomains
-    dm_clr_tasks dm_column_encryption_enclave dm_column_encryption_enclave_operation_stats
+    dm_change_feed_errors dm_change_feed_log_scan_sessions
+    dm_column_encryption_enclave dm_column_encryption_enclave_operation_stats
     dm_column_encryption_enclave_properties dm_column_store_object_pool dm_cryptographic_provider_algorithms
     dm_db_column_store_row_group_operational_stats dm_db_column_store_row_group_physical_stats
     dm_db_external_language_stats dm_db_external_script_execution_stats dm_db_fts_index_physical_stats
-    dm_db_index_usage_stats dm_db_internal_auto_tuning_create_index_recommendations
+    dm_db_internal_auto_tuning_create_index_recommendations
     dm_db_internal_automatic_tuning_version
-    dm_db_mirroring_connections dm_db_mirroring_past_actions dm_db_missing_index_details
-    dm_db_missing_index_group_stats dm_db_missing_index_group_stats_query dm_db_missing_index_groups
+    dm_db_mirroring_connections dm_db_mirroring_past_actions
+    dm_db_missing_index_group_stats_query
     dm_db_rda_migration_status
     dm_db_rda_schema_update_status dm_db_script_level dm_db_session_space_usage dm_db_task_space_usage
     dm_db_tuning_recommendations dm_db_uncontained_entities dm_db_xtp_checkpoint_files
@@ -73,14 +73,14 @@ pub(crate) const DYNAMIC: &str = "
     dm_db_xtp_hash_index_stats dm_db_xtp_index_stats dm_db_xtp_memory_consumers
     dm_db_xtp_nonclustered_index_stats dm_db_xtp_object_stats dm_db_xtp_table_memory_stats
     dm_db_xtp_transactions dm_dist_requests dm_distributed_exchange_stats dm_exec_background_job_queue
-    dm_exec_background_job_queue_stats dm_exec_cached_plans dm_exec_compute_node_errors
+    dm_exec_background_job_queue_stats dm_exec_compute_node_errors
     dm_exec_compute_node_status dm_exec_compute_nodes dm_exec_compute_pools
     dm_exec_distributed_request_steps dm_exec_distributed_requests dm_exec_distributed_sql_requests
     dm_exec_dms_services dm_exec_dms_workers dm_exec_external_operations dm_exec_external_work
-    dm_exec_function_stats dm_exec_procedure_stats dm_exec_query_memory_grants dm_exec_query_optimizer_info
+    dm_exec_query_optimizer_info
     dm_exec_query_optimizer_memory_gateways dm_exec_query_parallel_workers dm_exec_query_profiles
-    dm_exec_query_resource_semaphores dm_exec_query_stats dm_exec_query_transformation_stats
-    dm_exec_session_wait_stats dm_exec_trigger_stats dm_exec_valid_use_hints dm_external_authentication
+    dm_exec_query_transformation_stats
+    dm_exec_session_wait_stats dm_exec_valid_use_hints dm_external_authentication
     dm_external_data_processed dm_external_governance_sync_state
     dm_external_policy_principal_assigned_actions dm_external_script_execution_stats
     dm_external_script_requests dm_external_script_resource_usage_stats dm_feature_restrictions
@@ -90,20 +90,19 @@ pub(crate) const DYNAMIC: &str = "
     dm_hadr_ag_threads dm_hadr_automatic_seeding
     dm_hadr_cached_database_replica_states dm_hadr_cached_replica_states dm_hadr_cluster_networks
     dm_hadr_db_threads dm_hadr_fabric_nodes dm_hadr_instance_node_map dm_hadr_name_id_map dm_io_backup_tapes
-    dm_io_pending_io_requests
     dm_logconsumer_privatecachebuffers dm_logpool_consumers dm_logpool_hashentries
     dm_logpool_sharedcachebuffers dm_logpool_stats dm_logpoolmgr_freepools dm_logpoolmgr_respoolsize
-    dm_logpoolmgr_stats dm_os_buffer_descriptors dm_os_buffer_pool_extension_configuration
+    dm_logpoolmgr_stats dm_os_buffer_pool_extension_configuration
     dm_os_child_instances dm_os_dispatcher_pools
-    dm_os_dispatchers dm_os_enumerate_fixed_drives dm_os_hosts dm_os_job_object dm_os_latch_stats
-    dm_os_loaded_modules dm_os_memory_allocations dm_os_memory_broker_clerks dm_os_memory_brokers
-    dm_os_memory_cache_clock_hands dm_os_memory_cache_counters dm_os_memory_cache_entries
-    dm_os_memory_cache_hash_tables dm_os_memory_clerks dm_os_memory_health_history
-    dm_os_memory_node_access_stats dm_os_memory_nodes dm_os_memory_objects dm_os_memory_pools dm_os_nodes
-    dm_os_out_of_memory_events dm_os_process_memory dm_os_ring_buffers dm_os_schedulers
-    dm_os_server_diagnostics_log_configurations dm_os_spinlock_stats dm_os_stacks dm_os_sublatches
-    dm_os_sys_memory dm_os_tasks dm_os_threads dm_os_virtual_address_dump dm_os_wait_stats
-    dm_os_waiting_tasks dm_os_windows_info dm_os_worker_local_storage dm_os_workers dm_pal_cpu_stats
+    dm_os_dispatchers dm_os_enumerate_fixed_drives dm_os_hosts dm_os_job_object
+    dm_os_memory_allocations dm_os_memory_broker_clerks dm_os_memory_brokers
+    dm_os_memory_cache_clock_hands dm_os_memory_cache_entries
+    dm_os_memory_cache_hash_tables dm_os_memory_health_history
+    dm_os_memory_node_access_stats dm_os_memory_nodes dm_os_memory_objects dm_os_memory_pools
+    dm_os_out_of_memory_events
+    dm_os_server_diagnostics_log_configurations dm_os_stacks dm_os_sublatches
+    dm_os_tasks dm_os_threads dm_os_virtual_address_dump
+    dm_os_worker_local_storage dm_os_workers dm_pal_cpu_stats
     dm_pal_disk_stats dm_pal_net_stats dm_pal_processes dm_pal_spinlock_stats dm_pal_vm_stats
     dm_pal_wait_stats dm_qn_subscriptions dm_repl_articles dm_repl_schemas dm_repl_tranhash dm_repl_traninfo
     dm_request_phases
@@ -113,12 +112,12 @@ pub(crate) const DYNAMIC: &str = "
     dm_server_external_policy_actions
     dm_server_external_policy_principal_assigned_actions dm_server_external_policy_role_actions
     dm_server_external_policy_role_members dm_server_external_policy_roles dm_server_hardware_offload_config
-    dm_server_registry dm_server_suspend_status
+    dm_server_suspend_status
     dm_toad_tuning_zones dm_toad_work_item_handlers dm_toad_work_items
     dm_tran_aborted_transactions dm_tran_active_snapshot_database_transactions dm_tran_active_transactions
     dm_tran_commit_table dm_tran_current_snapshot dm_tran_current_transaction dm_tran_database_transactions
     dm_tran_global_recovery_transactions dm_tran_global_transactions dm_tran_global_transactions_enlistments
-    dm_tran_global_transactions_log dm_tran_locks dm_tran_persistent_version_store
+    dm_tran_global_transactions_log dm_tran_persistent_version_store
     dm_tran_persistent_version_store_stats dm_tran_session_transactions dm_tran_top_version_generators
     dm_tran_transactions_snapshot dm_tran_version_store dm_tran_version_store_space_usage
     dm_xcs_enumerate_blobdirectory dm_xe_map_values dm_xe_object_columns dm_xe_objects dm_xe_packages
@@ -129,42 +128,42 @@ pub(crate) const DYNAMIC: &str = "
 
 /// Views that are older than `sys`: within it, within `dbo`, and without a schema.
 pub(crate) const COMPATIBILITY: &str = "
-    syscacheobjects syscharsets syscomments sysconfigures sysconstraints
+    syscharsets syscomments sysconfigures sysconstraints
     syscurconfigs syscursorcolumns syscursorrefs syscursors syscursortables sysdepends sysdevices
-    sysfilegroups sysforeignkeys sysfulltextcatalogs sysindexes sysindexkeys syslanguages
-    syslockinfo sysmessages sysoledbusers sysopentapes sysperfinfo syspermissions
+    sysfilegroups sysforeignkeys sysfulltextcatalogs sysindexkeys syslanguages
+    syslockinfo sysoledbusers sysopentapes syspermissions
     sysprotects sysreferences sysremotelogins systypes ";
 
 /// Functions within `sys` that give tables.
 pub(crate) const TABLE_FUNCTIONS: &str = "
     dm_cryptographic_provider_keys dm_cryptographic_provider_sessions dm_db_database_page_allocations
-    dm_db_incremental_stats_properties dm_db_index_operational_stats dm_db_index_physical_stats
-    dm_db_log_info dm_db_missing_index_columns dm_db_objects_disabled_on_compatibility_level_change
+    dm_db_incremental_stats_properties dm_db_index_physical_stats
+    dm_db_objects_disabled_on_compatibility_level_change
     dm_db_page_info dm_db_stats_histogram dm_db_stats_properties dm_db_stats_properties_internal
     dm_exec_cached_plan_dependent_objects dm_exec_cursors dm_exec_describe_first_result_set
-    dm_exec_describe_first_result_set_for_object dm_exec_input_buffer dm_exec_plan_attributes
-    dm_exec_query_parameterization_type dm_exec_query_plan dm_exec_query_plan_stats
-    dm_exec_query_statistics_xml dm_exec_text_query_plan dm_exec_xml_handles dm_fts_index_keywords
+    dm_exec_describe_first_result_set_for_object dm_exec_input_buffer
+    dm_exec_query_parameterization_type dm_exec_query_plan_stats
+    dm_exec_query_statistics_xml dm_exec_xml_handles dm_fts_index_keywords
     dm_fts_index_keywords_by_document dm_fts_index_keywords_by_property
-    dm_fts_index_keywords_position_by_document dm_fts_parser dm_io_virtual_file_stats
+    dm_fts_index_keywords_position_by_document dm_fts_parser
     dm_logconsumer_cachebufferrefs dm_os_enumerate_filesystem dm_os_memory_broker_clerks_history
     dm_os_volume_stats_history dm_sql_referenced_entities dm_sql_referencing_entities fn_builtin_permissions
     fn_cdc_get_column_ordinal fn_cdc_get_max_lsn fn_check_object_signatures fn_column_store_row_groups
     fn_db_backup_file_snapshots fn_dblog fn_dblog_xtp fn_dump_dblog fn_dump_dblog_xtp
-    fn_enumcurrentprincipals fn_filelog fn_full_dblog fn_get_audit_file fn_get_sql
+    fn_enumcurrentprincipals fn_filelog fn_full_dblog fn_get_audit_file
     fn_hadr_distributed_ag_database_replica fn_hadr_distributed_ag_replica fn_helpcollations
     fn_helpdatatypemap fn_listextendedproperty fn_ms_filter fn_mssparamsfromsqlstmt fn_my_permissions
     fn_physloccracker fn_replgetcolsfromcolumnmap fn_replgetparsedddlcmd fn_repluniquename fn_rowdumpcracker
     fn_servershareddrives fn_sqlagent_job_history fn_sqlagent_jobs fn_sqlagent_jobsteps
     fn_sqlagent_jobsteps_logs fn_sqlagent_subsystems fn_stmt_sql_handle_from_sql_stmt
-    fn_syspolicy_get_ps_command fn_trace_geteventinfo fn_trace_getfilterinfo fn_trace_getinfo
-    fn_trace_gettable fn_translate_permissions fn_validate_plan_guide fn_virtualfilestats
+    fn_syspolicy_get_ps_command fn_trace_geteventinfo fn_trace_getfilterinfo
+    fn_translate_permissions fn_validate_plan_guide
     fn_virtualservernodes fn_xe_file_target_read_file fn_yukonsecuritymodelrequired
 ";
 
 /// Views within `INFORMATION_SCHEMA`.
 pub(crate) const INFORMATION: &str = "
-    check_constraints column_domain_usage column_privileges constraint_column_usage constraint_table_usage
+    column_domain_usage column_privileges constraint_column_usage constraint_table_usage
     domain_constraints domains key_column_usage parameters referential_constraints routine_columns
     table_constraints table_privileges view_column_usage view_table_usage
 ";

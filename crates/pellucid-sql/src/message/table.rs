@@ -45,7 +45,7 @@ const fn places(text: &str) -> usize {
     count
 }
 
-/// Makes a constant of each row, and the list of them that the tests read.
+/// Makes a constant of each row, and the list of them.
 macro_rules! rows {
     ($($number:expr, $severity:literal, $name:ident = $text:literal;)*) => {
         $(
@@ -55,7 +55,6 @@ macro_rules! rows {
         )*
 
         /// Number, severity and text of each row.
-        #[cfg(test)]
         pub(super) const ROWS: &[(u32, u8, &str)] = &[$(($number, $severity, $text)),*];
     };
 }
@@ -78,6 +77,28 @@ pub(crate) use product::*;
 pub(crate) use query::*;
 pub(crate) use script::*;
 
+/// A number, its severity and its text.
+type Told = (u32, u8, &'static str);
+
+const FILES: &[&[Told]] = &[
+    backup::ROWS,
+    cursor::ROWS,
+    database::ROWS,
+    job::ROWS,
+    key::ROWS,
+    product::ROWS,
+    query::ROWS,
+    script::ROWS,
+];
+
+/// All of them by number, the first of those that have one number.
+pub(crate) fn every() -> Vec<Told> {
+    let mut all = FILES.concat();
+    all.sort_by_key(|(number, ..)| *number);
+    all.dedup_by_key(|(number, ..)| *number);
+    all
+}
+
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeMap;
@@ -86,17 +107,6 @@ mod tests {
     use crate::message::product::{MISUSE, NO_LOG_BACKUPS, REMARK};
     use crate::message::{Message, OF_SQLITE};
     use crate::values::Error;
-
-    const FILES: &[&[(u32, u8, &str)]] = &[
-        backup::ROWS,
-        cursor::ROWS,
-        database::ROWS,
-        job::ROWS,
-        key::ROWS,
-        product::ROWS,
-        query::ROWS,
-        script::ROWS,
-    ];
 
     /// Numbers that have several texts, and why.
     const SEVERAL: &[u32] = &[

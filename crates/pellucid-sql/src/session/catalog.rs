@@ -50,6 +50,8 @@ pub(crate) struct Databases {
     pub(super) glances: Glances,
     /// What was put into the temporary tables of the server's views, outside of transactions: a digest of each.
     pub(super) view_rows: RefCell<HashMap<String, [u8; 32]>>,
+    /// The table to whose identity SET IDENTITY_INSERT lets statements give values, as [`Table::sqlite`], and its whole name.
+    pub identity_insert: RefCell<Option<(String, String)>>,
     /// Procedures that end with the session.
     pub(super) temporary_procedures: RefCell<Vec<Module>>,
     /// Whether the columns of views are being listed.
@@ -85,6 +87,7 @@ impl Databases {
             read_functions: RefCell::default(),
             glances: Glances::default(),
             view_rows: RefCell::default(),
+            identity_insert: RefCell::default(),
             temporary_procedures: RefCell::default(),
             lists_views: Cell::new(false),
             failed_views: RefCell::default(),
@@ -462,6 +465,7 @@ impl Databases {
                 is_row: false,
             });
         }
+        let place = format!("{}.{}", quoted(schema), quoted(sqlite));
         let own = self.row_column(schema, sqlite)?;
         for column in &mut columns {
             column.is_row = own.as_deref() == Some(&column.sqlite);
@@ -484,7 +488,8 @@ impl Databases {
         }
         if lower.contains("autoincrement") {
             if let Some(identity) = identity_column(&lower, &columns) {
-                columns[identity].writable = false;
+                columns[identity].writable =
+                    self.identity_insert.borrow().as_ref().is_some_and(|(on, _)| *on == place);
                 columns[identity].identity = true;
                 if let Some(known) = identity_type(&lower, &columns[identity].name) {
                     columns[identity].data_type = known;
@@ -495,7 +500,7 @@ impl Databases {
             true => None,
             false => row_name(columns.iter().map(|column| column.sqlite.as_str())),
         };
-        Ok(Table { sqlite: format!("{}.{}", quoted(schema), quoted(sqlite)), columns, row })
+        Ok(Table { sqlite: place, columns, row })
     }
 
     /// Whether SQLite numbers the rows of a table.

@@ -12,7 +12,7 @@ use crate::instance::files::{self, DatabaseFile};
 use crate::instance::paths::Folder;
 use crate::instance::{Known, MASTER};
 use crate::message::Result;
-use crate::translate::quoted;
+use crate::translate::{quoted, table_functions};
 use crate::values::moment::{Moment, TICKS_SECOND};
 use crate::values::types::SqlType;
 use crate::views;
@@ -207,8 +207,9 @@ impl Databases {
         objects
             .extend(views::msdb_tables().map(|name| Object::of_server("msdb", "dbo", name, "U")));
         for database in [current.name.as_str(), "master"] {
-            let of_server = |name| Object::of_server(database, "sys", name, "V");
-            objects.extend(views::sys_views().map(of_server));
+            let of_server = |kind| move |name| Object::of_server(database, "sys", name, kind);
+            objects.extend(views::sys_views().map(of_server("V")));
+            objects.extend(table_functions().map(|(name, _)| name).map(of_server("IF")));
         }
         Ok(objects)
     }

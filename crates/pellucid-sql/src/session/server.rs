@@ -668,16 +668,7 @@ impl Server for Shared {
                     .find(|object| Some(object.id) == integer(0))
                     .map(|object| object.schema.clone()),
             ),
-            "COLUMNPROPERTY"
-            | "INDEXPROPERTY"
-            | "INDEX_COL"
-            | "STATS_DATE"
-            | "OBJECTPROPERTY"
-            | "OBJECTPROPERTYEX"
-            | "IDENT_CURRENT"
-            | "FULLTEXTSERVICEPROPERTY"
-            | "SESSIONPROPERTY"
-            | "HOST_ID" => return Err(Message::unsupported(function)),
+            "SESSIONPROPERTY" | "HOST_ID" => return Err(Message::unsupported(function)),
             "SCHEMA_ID" => match arguments.first() {
                 None => Value::Integer(1),
                 _ if argument(0).eq_ignore_ascii_case("dbo") => Value::Integer(1),

@@ -36,7 +36,9 @@ impl Databases {
         }
         let columns = view.columns.iter();
         let columns = columns.map(|(name, data_type)| TableColumn::new(name, *data_type)).collect();
-        Ok(Table { sqlite: temporary, columns, row: None })
+        // What never has a row may be changed: there is nothing that would change.
+        let row = view.is_always_empty().then(|| "rowid".to_owned());
+        Ok(Table { sqlite: temporary, columns, row })
     }
 
     fn put_rows(&self, temporary: &str, view: &View, rows: Vec<Row>) -> rusqlite::Result<()> {

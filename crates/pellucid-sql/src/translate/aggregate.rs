@@ -120,7 +120,13 @@ impl Work<'_> {
         }
     }
 
-    fn sum(&mut self, name: &str, operand: Typed, distinct: &str, over: &str) -> Result<Typed> {
+    pub(super) fn sum(
+        &mut self,
+        name: &str,
+        operand: Typed,
+        distinct: &str,
+        over: &str,
+    ) -> Result<Typed> {
         let of = operand.data_type;
         let averaged = name == "AVG";
         let result = if averaged { average(of)? } else { sum(of)? };
@@ -207,7 +213,7 @@ fn count_type(name: &str) -> SqlType {
 }
 
 /// MIN and MAX, for which DISTINCT means nothing.
-fn extreme(name: &str, operand: Typed, over: &str) -> Result<Typed> {
+pub(super) fn extreme(name: &str, operand: Typed, over: &str) -> Result<Typed> {
     let function = name.to_lowercase();
     match operand.data_type {
         SqlType::Bit | SqlType::Xml => {

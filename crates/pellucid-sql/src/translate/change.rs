@@ -81,6 +81,7 @@ impl Work<'_> {
         }
         let view = View::inner(&View::EMPTY, &level, Clause::Other);
         let (table, name) = self.target_table(&insert.target, view)?;
+        refuse_rows_of_server(&table, &name)?;
         let columns = target_columns(&table, &insert.columns, &name)?;
         let into = format!("INSERT INTO {}", table.sqlite);
         let list: Vec<String> = columns.iter().map(|column| quoted(&column.sqlite)).collect();
@@ -156,6 +157,7 @@ impl Work<'_> {
             return Err(Message::unsupported("INSERT TOP"));
         }
         let (table, name) = self.target_table(&insert.target, View::EMPTY)?;
+        refuse_rows_of_server(&table, &name)?;
         let columns = target_columns(&table, &insert.columns, &name)?;
         Ok((table, name, columns))
     }
@@ -221,7 +223,7 @@ impl Work<'_> {
             if target.derived {
                 return Err(super::change_common::derived_field(&found.name));
             }
-            if !target.writable {
+            if target.identity || !target.writable {
                 return Err(Message::of(table::IDENTITY_UPDATED, [&target.name]));
             }
             if names.contains(&quoted(&target.sqlite)) {
@@ -458,6 +460,9 @@ impl Work<'_> {
             ));
         }
         let value = self.coerced(value, column.data_type)?;
+        if column.identity {
+            return Ok(format!("tsql_identity({})", value.sql));
+        }
         let plain = column.stored == Stored::Plain;
         Ok(match column.data_type.family() {
             Family::Decimal if plain => {
@@ -493,17 +498,32 @@ fn common_of<'t>(
     }
 }
 
-/// The rows of a view of the server are made for the statement that names it: what is put there would be nowhere.
-fn refuse_of_server(table: &Table, name: &ObjectName) -> Result<()> {
-    let Some(own) = table.sqlite.strip_prefix("temp.\"") else { return Ok(()) };
+/// The view of the server that a table is, as `msdb.backupset`: its rows are made for the statement that names it, and what is
+/// put there would be nowhere.
+fn of_server(table: &Table) -> Option<&str> {
+    let own = table.sqlite.strip_prefix("temp.\"")?;
     let digits = own.bytes().take_while(u8::is_ascii_digit).count();
-    match own[digits..].strip_prefix('.') {
-        Some(rest) if digits > 0 && rest.starts_with("msdb.") => {
+    own[digits..].strip_prefix('.').filter(|_| digits > 0)
+}
+
+/// INSERT
+fn refuse_rows_of_server(table: &Table, shown: &str) -> Result<()> {
+    match of_server(table).is_some_and(|view| view.starts_with("msdb.")) {
+        true => Err(Message::unsupported(format!("INSERT into {shown}"))),
+        false => Ok(()),
+    }
+}
+
+/// Any change, but for one of what never has a row, which changes none.
+fn refuse_of_server(table: &Table, name: &ObjectName) -> Result<()> {
+    let Some(view) = of_server(table) else { return Ok(()) };
+    match (view.starts_with("msdb."), &table.row) {
+        (false, _) => Err(Message::of(table::CATALOG_CHANGED, [])),
+        (true, Some(_)) => Ok(()),
+        (true, None) => {
             let shown = super::scope::object_text(name);
-            Err(Message::unsupported(format!("INSERT into {shown}")))
+            Err(Message::unsupported(format!("change of {shown}")))
         }
-        Some(_) if digits > 0 => Err(Message::of(table::CATALOG_CHANGED, [])),
-        _ => Ok(()),
     }
 }
 
@@ -558,6 +578,9 @@ fn row_of(found: &Target) -> Result<String> {
 }
 
 fn default_of(column: &TableColumn) -> String {
+    if column.identity {
+        return "tsql_identity(NULL)".to_owned();
+    }
     column.default.clone().map_or_else(|| "NULL".to_owned(), |default| format!("({default})"))
 }
 
@@ -570,7 +593,11 @@ fn counts_match(values: usize, columns: usize) -> Result<()> {
 
 /// The columns that INSERT gives values to.
 fn target_columns(table: &Table, names: &[Name], shown: &str) -> Result<Vec<TableColumn>> {
+    let identity = table.columns.iter().find(|column| column.identity && column.writable);
     if names.is_empty() {
+        if identity.is_some() {
+            return Err(Message::of(table::IDENTITY_WITHOUT_LIST, [&shown]));
+        }
         return Ok(table.columns.iter().filter(|column| column.writable).cloned().collect());
     }
     let mut columns: Vec<TableColumn> = Vec::new();
@@ -587,6 +614,9 @@ fn target_columns(table: &Table, names: &[Name], shown: &str) -> Result<Vec<Tabl
             return Err(assigned_twice(column));
         }
         columns.push(column.clone());
+    }
+    if identity.is_some_and(|identity| !columns.contains(identity)) {
+        return Err(Message::of(table::IDENTITY_WITHOUT_VALUE, [&shown]));
     }
     Ok(columns)
 }

@@ -40,8 +40,12 @@ impl Work<'_> {
         }
         match expression {
             Expression::Literal(literal) => constant(literal),
-            Expression::Column(column) => {
-                let column = view.column(column)?;
+            Expression::Column(name) => {
+                let column = view.column(name)?;
+                let shown = name.column.as_str();
+                if column.data_type == SqlType::XmlNode {
+                    return Err(Message::of(table::XML_NODE_ALONE, [&shown]));
+                }
                 // One that APPLY computes is written wherever it is named.
                 self.repeat(column.sql.len())?;
                 Ok(column)
@@ -59,13 +63,13 @@ impl Work<'_> {
             Expression::Case(case) => self.case(case, view),
             Expression::Iif(iif) => self.iif(iif, view),
             Expression::Convert(convert) => self.convert_call(convert, view),
-            Expression::Function(call) => match self.xml_value_of_column(call, view)? {
+            Expression::Function(call) => match self.xml_method_of_column(call, view)? {
                 Some(value) => Ok(value),
                 None => self.function(call, view),
             },
             Expression::Niladic(niladic) => self.niladic(*niladic),
             Expression::Subquery(query) => self.scalar_query(query, view),
-            Expression::XmlValue(value) => self.xml_value(value, view),
+            Expression::XmlMethod(xml) => self.xml_method(xml, view),
             Expression::Collate { operand, collation } => {
                 let operand = self.expression(operand, view)?;
                 collated(operand, collation.as_str())

@@ -127,6 +127,10 @@ impl Work<'_> {
             TablePrimary::Function { call, alias } => {
                 self.table_function(call, alias.as_ref(), level, outer)
             }
+            TablePrimary::Nodes { variable, path, alias } => {
+                let operand = Expression::Variable(variable.clone());
+                self.xml_nodes(&operand, &path.text, Some(alias), level, outer)
+            }
             TablePrimary::Query { query, alias } => {
                 let relation = self.query(query, outer, true)?;
                 self.derived(relation, alias, level)
@@ -135,6 +139,8 @@ impl Work<'_> {
                 let relation = self.values(rows, outer)?;
                 self.derived(relation, alias, level)
             }
+            TablePrimary::Pivot(pivot) => self.pivoted(pivot, level, outer),
+            TablePrimary::Unpivot(unpivot) => self.unpivoted(unpivot, level, outer),
             TablePrimary::Joined(source) => {
                 let text = self.source(source, level, outer)?;
                 // A table alone in parentheses would lose its alias.
@@ -234,6 +240,9 @@ impl Work<'_> {
         }
         if let Some(rows) = self.scripted_table(call, alias, level, outer)? {
             return Ok(rows);
+        }
+        if let Some(nodes) = self.xml_nodes_of_column(call, alias, level, outer)? {
+            return Ok(nodes);
         }
         if !call.name.is_bare() || !same(&name, "STRING_SPLIT") {
             return Err(match call.name.is_bare() {

@@ -2,6 +2,7 @@
 
 use pellucid_tsql::ast::{Expression, FunctionArguments, FunctionCall, Name, ObjectName};
 
+use super::metadata::metadata_function;
 use super::{typed, Typed, View, Work};
 use crate::functions::{builtin, server_function, Builtin, Parameter, ResultType, AGENT_DATETIME};
 use crate::known;
@@ -40,6 +41,9 @@ impl Work<'_> {
         }
         if let Some(builtin) = builtin(&name) {
             return self.builtin(builtin, arguments, view);
+        }
+        if let Some(function) = metadata_function(&name) {
+            return self.metadata(function, arguments, view);
         }
         if let Some(function) = server_function(&name) {
             counted(&name, arguments.len(), function.least, function.most)?;
@@ -146,7 +150,10 @@ impl Work<'_> {
 
 /// Whether a function, in capitals, is one of this file, of `special.rs` or of the server's.
 fn is_here(name: &str) -> bool {
-    super::special::is_special(name) || builtin(name).is_some() || server_function(name).is_some()
+    super::special::is_special(name)
+        || builtin(name).is_some()
+        || metadata_function(name).is_some()
+        || server_function(name).is_some()
 }
 
 /// The name in capitals; only functions of SQL Server's own are known. Those that begin with `fn_` are called by their schema.

@@ -166,6 +166,8 @@ fn in_primary(primary: &TablePrimary, name: &str) -> bool {
         }
         TablePrimary::Query { query, .. } => refers(&query.body, name),
         TablePrimary::Joined(source) => in_source(source, name),
+        TablePrimary::Pivot(pivot) => in_source(&pivot.source, name),
+        TablePrimary::Unpivot(unpivot) => in_source(&unpivot.source, name),
         _ => false,
     }
 }

@@ -234,6 +234,9 @@ impl Work<'_> {
                     };
                     view.column(&name)?;
                 }
+                if column.value.data_type == crate::values::types::SqlType::XmlNode {
+                    return Err(Message::of(table::XML_NODE_ALONE, [&column.name]));
+                }
                 let name = Some(column.name.clone());
                 self.repeat(column.value.sql.len())?;
                 selected.push(Selected { name, value: column.value.clone() });

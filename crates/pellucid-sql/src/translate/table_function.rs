@@ -1,7 +1,9 @@
 //! The server's functions that give tables: `sys.dm_exec_sql_text(..)` and its like. Each is a view, of which the arguments
 //! choose rows.
 
-use pellucid_tsql::ast::{FunctionArguments, FunctionCall, ObjectName, TableAlias, TablePrimary};
+use pellucid_tsql::ast::{
+    Expression, FunctionArguments, FunctionCall, Name, ObjectName, TableAlias, TablePrimary,
+};
 
 use super::from::add;
 use super::scope::{same, Clause, Level, ScopeColumn, ScopeTable};
@@ -16,57 +18,102 @@ enum Null {
     Nothing,
     /// The database that the session is in.
     CurrentDatabase,
+    /// All, as this number does.
+    All(i64),
+    /// As anything else: it chooses no rows.
+    Ignored,
 }
 
 /// A column that an argument is compared with.
 type Key = (&'static str, SqlType, Null);
 
-/// Its rows, what they are called, and the columns with what each has to be.
-type Rows = (Table, ObjectName, Vec<(&'static str, String)>);
+/// Its rows, what they are called, and the keys with what each has to be.
+type Rows = (Table, ObjectName, Vec<(&'static Key, String)>);
 
 struct Function {
     /// Its name within `sys`.
     name: &'static str,
     keys: &'static [Key],
-    /// The column that is a key and no column of the function's.
-    hidden: Option<&'static str>,
+    /// How many of the keys, the last ones, are no columns of the function's.
+    hidden: usize,
     /// The one row's columns are the bits of what this function of SQLite's gives for the argument.
     bits_of: Option<&'static str>,
 }
 
-const FUNCTIONS: [Function; 4] = [
-    Function {
-        name: "dm_db_log_stats",
-        keys: &[("database_id", SqlType::Int, Null::CurrentDatabase)],
-        hidden: None,
-        bits_of: None,
-    },
-    Function {
-        name: "dm_exec_sql_text",
-        keys: &[("sql_handle", SqlType::VarBinary(Length::Of(64)), Null::Nothing)],
-        hidden: Some("sql_handle"),
-        bits_of: None,
-    },
+const fn of(name: &'static str, keys: &'static [Key], hidden: usize) -> Function {
+    Function { name, keys, hidden, bits_of: None }
+}
+
+const HANDLE: SqlType = SqlType::VarBinary(Length::Of(64));
+const PATH: SqlType = SqlType::nvarchar(4000);
+const DATABASE: Key = ("database_id", SqlType::Int, Null::Nothing);
+const CURRENT_DATABASE: Key = ("database_id", SqlType::Int, Null::CurrentDatabase);
+const ANY_DATABASE: Key = ("database_id", SqlType::Int, Null::All(0));
+const ANY_OBJECT: Key = ("object_id", SqlType::Int, Null::All(0));
+const ANY_INDEX: Key = ("index_id", SqlType::Int, Null::All(-1));
+const ANY_PARTITION: Key = ("partition_number", SqlType::Int, Null::All(0));
+const FILE: Key = ("file_id", SqlType::Int, Null::Nothing);
+const PLAN: Key = ("plan_handle", HANDLE, Null::Nothing);
+const TEXT: &[Key] = &[("sql_handle", HANDLE, Null::Nothing)];
+
+const FUNCTIONS: [Function; 16] = [
+    of("dm_db_index_operational_stats", &[ANY_DATABASE, ANY_OBJECT, ANY_INDEX, ANY_PARTITION], 0),
+    of(
+        "dm_db_index_physical_stats",
+        &[
+            ANY_DATABASE,
+            ANY_OBJECT,
+            ANY_INDEX,
+            ANY_PARTITION,
+            ("mode", SqlType::nvarchar(20), Null::Ignored),
+        ],
+        0,
+    ),
+    of("dm_db_log_info", &[CURRENT_DATABASE], 0),
+    of("dm_db_log_stats", &[CURRENT_DATABASE], 0),
+    of("dm_db_missing_index_columns", &[("index_handle", SqlType::Int, Null::Nothing)], 1),
+    of("dm_exec_plan_attributes", &[PLAN], 1),
+    of("dm_exec_query_plan", &[PLAN], 1),
+    of("dm_exec_sql_text", TEXT, 1),
+    of(
+        "dm_exec_text_query_plan",
+        &[
+            PLAN,
+            ("statement_start_offset", SqlType::Int, Null::Nothing),
+            ("statement_end_offset", SqlType::Int, Null::Nothing),
+        ],
+        3,
+    ),
+    of("dm_io_virtual_file_stats", &[DATABASE, FILE], 0),
     Function {
         name: "dm_os_file_exists",
-        keys: &[("path", SqlType::nvarchar(4000), Null::Nothing)],
-        hidden: None,
+        keys: &[("path", PATH, Null::Nothing)],
+        hidden: 0,
         bits_of: Some("tsql_look"),
     },
-    Function {
-        name: "dm_os_volume_stats",
-        keys: &[
-            ("database_id", SqlType::Int, Null::Nothing),
-            ("file_id", SqlType::Int, Null::Nothing),
-        ],
-        hidden: None,
-        bits_of: None,
-    },
+    of("dm_os_volume_stats", &[DATABASE, FILE], 0),
+    of("fn_get_sql", TEXT, 1),
+    of("fn_trace_getinfo", &[("trace_id", SqlType::Int, Null::Nothing)], 1),
+    of(
+        "fn_trace_gettable",
+        &[("trace_file", PATH, Null::Nothing), ("number_files", SqlType::Int, Null::Nothing)],
+        2,
+    ),
+    of(
+        "fn_virtualfilestats",
+        &[("DbId", SqlType::Int, Null::Nothing), ("FileId", SqlType::Int, Null::Nothing)],
+        0,
+    ),
 ];
 
 fn find(name: &ObjectName) -> Option<&'static Function> {
-    let is_sys = name.schema.as_ref().is_some_and(|schema| same(schema.as_str(), "sys"));
-    FUNCTIONS.iter().find(|function| is_sys && same(name.object.as_str(), function.name))
+    let object = name.object.as_str();
+    // Old functions are found without it, too.
+    let is_sys = match &name.schema {
+        Some(schema) => same(schema.as_str(), "sys"),
+        None => name.database.is_none() && object.get(..3).is_some_and(|start| same(start, "fn_")),
+    };
+    FUNCTIONS.iter().find(|function| is_sys && same(object, function.name))
 }
 
 /// Whether a name within `sys` is such a function's.
@@ -100,6 +147,23 @@ pub(super) fn refuse_without_arguments(name: &ObjectName) -> Result<()> {
     }
 }
 
+/// The condition on rows, whose columns stand behind `prefix`.
+fn chosen(keys: &[(&'static Key, String)], prefix: &str) -> String {
+    let condition = |((column, _, null), value): &(&'static Key, String)| {
+        let column = format!("{prefix}{}", quoted(column));
+        match null {
+            Null::Nothing => format!("{column} = {value}"),
+            Null::CurrentDatabase => {
+                format!("{column} = coalesce({value}, tsql_server('DB_ID'))")
+            }
+            Null::All(all) => format!("(coalesce({value}, {all}) = {all} OR {column} = {value})"),
+            Null::Ignored => "1".to_owned(),
+        }
+    };
+    let conditions: Vec<String> = keys.iter().map(condition).collect();
+    conditions.join(" AND ")
+}
+
 /// The columns with their bits of `number`, the first the lowest.
 fn bits<'t>(
     rows: &'t Table,
@@ -131,9 +195,8 @@ impl Work<'_> {
             let sqlite = format!("(SELECT {} FROM (SELECT {look}({of}) AS n))", bits.join(", "));
             return self.stored(Table { sqlite, row: None, ..rows }, called, level).map(Some);
         }
-        let chosen: Vec<String> =
-            keys.iter().map(|(column, value)| format!("{} = {value}", quoted(column))).collect();
-        let sqlite = format!("(SELECT * FROM {} WHERE {})", rows.sqlite, chosen.join(" AND "));
+        let chosen = chosen(&keys, "");
+        let sqlite = format!("(SELECT * FROM {} WHERE {chosen})", rows.sqlite);
         self.stored(Table { sqlite, row: None, ..rows }, called, level).map(Some)
     }
 
@@ -165,11 +228,8 @@ impl Work<'_> {
         }
         let rows = self.stored(Table { row: None, ..rows }, called, &mut added)?;
         let t = rows.rsplit(' ').next().unwrap_or_default();
-        let chosen: Vec<String> = keys
-            .iter()
-            .map(|(column, value)| format!("{t}.{} = {value}", quoted(column)))
-            .collect();
-        text.push_str(&format!(" {word} {rows} ON {}", chosen.join(" AND ")));
+        let chosen = chosen(&keys, &format!("{t}."));
+        text.push_str(&format!(" {word} {rows} ON {chosen}"));
         added.tables.into_iter().try_for_each(|table| add(level, table))
     }
 
@@ -186,20 +246,24 @@ impl Work<'_> {
         let count = function.keys.len();
         super::function::counted(function.name, values.len(), count, count)?;
         let mut keys = Vec::with_capacity(count);
-        for (value, (column, data_type, null)) in values.iter().zip(function.keys) {
-            let value = self.expression(value, outer)?;
-            let value = self.coerced(value, *data_type)?.sql;
-            keys.push(match null {
-                Null::Nothing => (*column, value),
-                Null::CurrentDatabase => {
-                    (*column, format!("coalesce({value}, tsql_server('DB_ID'))"))
+        for (value, key) in values.iter().zip(function.keys) {
+            let (_, data_type, _) = key;
+            let value = match value {
+                Expression::Default => "NULL".to_owned(),
+                value => {
+                    let value = self.expression(value, outer)?;
+                    self.coerced(value, *data_type)?.sql
                 }
-            });
+            };
+            keys.push((key, value));
         }
-        let mut rows = self.catalog.table(&self.placed(&call.name))?.ok_or_else(|| {
+        let mut name = call.name.clone();
+        name.schema = name.schema.or_else(|| Name::new("sys"));
+        let mut rows = self.catalog.table(&self.placed(&name))?.ok_or_else(|| {
             Message::of(table::UNKNOWN_OBJECT, [&super::scope::object_text(&call.name)])
         })?;
-        rows.columns.retain(|column| Some(column.name.as_str()) != function.hidden);
+        let hidden = &function.keys[function.keys.len() - function.hidden..];
+        rows.columns.retain(|column| !hidden.iter().any(|(name, ..)| *name == column.name));
         let called = match alias {
             Some(alias) => alias.name.clone().into(),
             None => call.name.object.clone().into(),

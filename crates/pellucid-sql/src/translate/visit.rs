@@ -26,7 +26,7 @@ pub(super) fn has(expression: &Expression) -> bool {
         | Expression::Niladic(_)
         | Expression::Subquery(_) => false,
         Expression::Unary { operand, .. } | Expression::Collate { operand, .. } => has(operand),
-        Expression::XmlValue(value) => has(&value.operand),
+        Expression::XmlMethod(xml) => has(&xml.operand),
         Expression::Chain(chain) => {
             has(&chain.first) || chain.rest.iter().any(|(_, right)| has(right))
         }

@@ -1,14 +1,16 @@
-//! FOR XML PATH, and `.value(..)` of what it gives.
+//! FOR XML PATH, and the methods of xml: value, query, exist, nodes.
 
 use pellucid_tsql::ast::{
     ColumnName, Declaration, Expression, ForXmlPath, FunctionArguments, FunctionCall, Literal,
-    ObjectName, StatementKind, XmlValue,
+    ObjectName, StatementKind, TableAlias, XmlAsked, XmlMethod,
 };
 
-use super::scope::{Column, Relation};
+use super::from::add;
+use super::scope::{Column, Level, Relation, ScopeColumn, ScopeTable};
 use super::{text_literal, typed, Typed, View, Work};
 use crate::message::{table, Message, Result};
 use crate::values::types::{Family, SqlType};
+use crate::values::xml::path::Path;
 
 /// Values of a row at most: SQLite's functions have 127 arguments.
 const COLUMNS_MOST: usize = 100;
@@ -83,50 +85,128 @@ impl Work<'_> {
         Ok(format!("tsql_convert({}, {}, {to}, {style})", value.sql, from.code()))
     }
 
-    /// `x.value('path', 'type')`
-    pub(super) fn xml_value(&mut self, value: &XmlValue, view: View<'_>) -> Result<Typed> {
-        let operand = self.expression(&value.operand, view)?;
-        self.value_of_xml(operand, &value.path.text, &value.data_type.text)
+    /// `x.value('path', 'type')` and its like.
+    pub(super) fn xml_method(&mut self, xml: &XmlMethod, view: View<'_>) -> Result<Typed> {
+        let operand = self.xml_operand(&xml.operand, view)?;
+        self.asked_of_xml(operand, &xml.asked, &xml.path.text)
+    }
+
+    /// What a method is called on: a column that nodes() gives, too.
+    fn xml_operand(&mut self, operand: &Expression, view: View<'_>) -> Result<Typed> {
+        match operand {
+            Expression::Column(column) => {
+                let column = view.column(column)?;
+                self.repeat(column.sql.len())?;
+                Ok(column)
+            }
+            operand => self.expression(operand, view),
+        }
     }
 
     /// The same of a column, which is written as the call of a function in a schema.
-    pub(super) fn xml_value_of_column(
+    pub(super) fn xml_method_of_column(
         &mut self,
         call: &FunctionCall,
         view: View<'_>,
     ) -> Result<Option<Typed>> {
-        let (Some(column), "value") = (&call.name.schema, call.name.object.as_str()) else {
-            return Ok(None);
+        let Some((column, values)) = of_column(call) else { return Ok(None) };
+        let text = |value: &Expression| match value {
+            Expression::Literal(Literal::String(text)) => Some(text.clone()),
+            _ => None,
         };
-        let FunctionArguments::Values(values) = &call.arguments else { return Ok(None) };
-        let [Expression::Literal(Literal::String(path)), Expression::Literal(Literal::String(to))] =
-            &values[..]
-        else {
-            return Ok(None);
+        let texts: Option<Vec<_>> = values.iter().map(text).collect();
+        let (path, asked) = match (call.name.object.as_str(), texts.as_deref()) {
+            ("value", Some([path, to])) => (path, XmlAsked::Value(to.clone())),
+            ("query", Some([path])) => (path, XmlAsked::Query),
+            ("exist", Some([path])) => (path, XmlAsked::Exist),
+            _ => return Ok(None),
         };
-        if call.name.server.is_some() || call.over.is_some() || call.distinct {
-            return Ok(None);
-        }
-        let table = call.name.database.clone().map(ObjectName::from);
-        let column = ColumnName { table, column: column.clone() };
-        let operand = self.expression(&Expression::Column(Box::new(column)), view)?;
-        self.value_of_xml(operand, &path.text, &to.text).map(Some)
+        let operand = self.xml_operand(&Expression::Column(Box::new(column)), view)?;
+        self.asked_of_xml(operand, &asked, &path.text).map(Some)
     }
 
-    fn value_of_xml(&mut self, operand: Typed, path: &str, to: &str) -> Result<Typed> {
-        if operand.data_type != SqlType::Xml {
-            return Err(Message::of(table::NO_METHODS, [&operand.data_type.name()]));
-        }
-        let bare: String = path.chars().filter(|c| !c.is_whitespace()).collect();
-        let which = match bare.as_str() {
-            "." | "(.)[1]" | ".[1]" | "(/)[1]" => 0,
-            "text()[1]" | "(text())[1]" | "./text()[1]" | "(./text())[1]" => 1,
-            _ => return Err(Message::unsupported(format!("the path '{path}' in xml"))),
+    fn asked_of_xml(&mut self, operand: Typed, asked: &XmlAsked, path: &str) -> Result<Typed> {
+        let read = path_in(&operand, path)?;
+        let (xml, path) = (&operand.sql, text_literal(path));
+        Ok(match asked {
+            XmlAsked::Value(to) => {
+                if !read.is_single() {
+                    return Err(Message::of(table::XML_NOT_SINGLE, []));
+                }
+                let to = type_of(&to.text)?;
+                let text = format!("tsql_xml_value({xml}, {path})");
+                self.converted(typed(text, SqlType::NVARCHAR_MAX), to)
+            }
+            XmlAsked::Query => typed(format!("tsql_xml_query({xml}, {path})"), SqlType::Xml),
+            XmlAsked::Exist => typed(format!("tsql_xml_exist({xml}, {path})"), SqlType::Bit),
+        })
+    }
+
+    /// `x.nodes('path') AS a (column)`: a row for each node.
+    pub(super) fn xml_nodes(
+        &mut self,
+        operand: &Expression,
+        path: &str,
+        alias: Option<&TableAlias>,
+        level: &mut Level,
+        outer: View<'_>,
+    ) -> Result<String> {
+        let operand = self.xml_operand(operand, outer)?;
+        path_in(&operand, path)?;
+        let Some((alias, [column])) = alias.map(|alias| (alias, &alias.columns[..])) else {
+            return Err(Message::of(table::XML_NODES_WITHOUT_ALIAS, []));
         };
-        let to = type_of(to)?;
-        let text =
-            typed(format!("tsql_xml_value({}, {which})", operand.sql), SqlType::NVARCHAR_MAX);
-        Ok(self.converted(text, to))
+        let t = self.alias();
+        let value = typed(format!("{t}.value"), SqlType::XmlNode);
+        let columns = vec![ScopeColumn { name: column.as_str().to_owned(), value }];
+        let name = alias.name.clone().into();
+        add(level, ScopeTable { name, columns, computed: false, row: None, is_prefixed: false })?;
+        Ok(format!("json_each(tsql_xml_nodes({}, {})) AS {t}", operand.sql, text_literal(path)))
+    }
+
+    /// The same of a column, which is written as the call of a function; `None` for another function.
+    pub(super) fn xml_nodes_of_column(
+        &mut self,
+        call: &FunctionCall,
+        alias: Option<&TableAlias>,
+        level: &mut Level,
+        outer: View<'_>,
+    ) -> Result<Option<String>> {
+        if call.name.object.as_str() != "nodes" {
+            return Ok(None);
+        }
+        match of_column(call) {
+            Some((column, [Expression::Literal(Literal::String(path))])) => {
+                let operand = Expression::Column(Box::new(column));
+                self.xml_nodes(&operand, &path.text, alias, level, outer).map(Some)
+            }
+            _ => Ok(None),
+        }
+    }
+}
+
+/// The column that a method is called on, and its arguments; none of a function's call.
+fn of_column(call: &FunctionCall) -> Option<(ColumnName, &[Expression])> {
+    let column = call.name.schema.clone()?;
+    let FunctionArguments::Values(values) = &call.arguments else { return None };
+    if call.name.server.is_some() || call.over.is_some() || call.distinct {
+        return None;
+    }
+    let table = call.name.database.clone().map(ObjectName::from);
+    Some((ColumnName { table, column }, values))
+}
+
+/// The path, where it is one that there is here and may be asked of `operand`.
+fn path_in(operand: &Typed, path: &str) -> Result<Path> {
+    if !matches!(operand.data_type, SqlType::Xml | SqlType::XmlNode) {
+        return Err(Message::of(table::NO_METHODS, [&operand.data_type.name()]));
+    }
+    let refused = || Message::unsupported(format!("the path '{path}' in xml"));
+    let read = Path::parse(path).ok_or_else(refused)?;
+    // A node is known without what is around it.
+    match operand.data_type == SqlType::XmlNode && read.is_absolute() {
+        true => Err(refused()),
+        false => Ok(read),
     }
 }
 

@@ -90,6 +90,21 @@ pub enum Error {
     /// A text too short for a uniqueidentifier.
     #[error("Insufficient result space to convert uniqueidentifier value to char.")]
     NoRoomForGuid,
+    /// Text that is no xml.
+    #[error("XML parsing: line {line}, character {column}, {text}")]
+    Xml {
+        /// As SQL Server's parser has it, 9400 to 9480.
+        number: u32,
+        /// From 1.
+        line: u32,
+        /// From 1.
+        column: u32,
+        /// What is wrong.
+        text: &'static str,
+    },
+    /// More elements within one another than so many.
+    #[error("XML datatype instance has too many levels of nested nodes. Maximum allowed depth is {0} levels.")]
+    XmlTooDeep(usize),
     /// What SQL Server knows and Pellucid does not do.
     #[error("'{0}' is not supported.")]
     Unsupported(String),
@@ -122,6 +137,8 @@ impl Error {
             Self::ErrorConverting(..) => 8114,
             Self::Overflow(..) => 8115,
             Self::BadOperand(..) => 8117,
+            Self::XmlTooDeep(_) => 6335,
+            Self::Xml { number, .. } => *number,
             Self::NotAGuid => 8169,
             Self::NoRoomForGuid => 8170,
             Self::Unsupported(_) => 50_001,

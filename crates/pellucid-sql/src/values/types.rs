@@ -64,6 +64,8 @@ pub enum SqlType {
     VarBinary(Length),
     UniqueIdentifier,
     Xml,
+    /// A node that nodes() has given.
+    XmlNode,
     Variant,
 }
 
@@ -127,7 +129,7 @@ impl SqlType {
             Self::Char(_) | Self::VarChar(_) | Self::NChar(_) | Self::NVarChar(_) => Family::Text,
             Self::Binary(_) | Self::VarBinary(_) => Family::Binary,
             Self::UniqueIdentifier => Family::Guid,
-            Self::Xml => Family::Xml,
+            Self::Xml | Self::XmlNode => Family::Xml,
             Self::Variant => Family::Variant,
         }
     }
@@ -158,7 +160,7 @@ impl SqlType {
             Self::Binary(_) => "binary",
             Self::VarBinary(_) => "varbinary",
             Self::UniqueIdentifier => "uniqueidentifier",
-            Self::Xml => "xml",
+            Self::Xml | Self::XmlNode => "xml",
             Self::Variant => "sql_variant",
         }
     }
@@ -242,6 +244,7 @@ impl SqlType {
             Self::VarBinary(length) => (21, length.code(), 0),
             Self::UniqueIdentifier => (22, 0, 0),
             Self::Xml => (23, 0, 0),
+            Self::XmlNode => (25, 0, 0),
             Self::Variant => (24, 0, 0),
         };
         tag | i64::from(first) << 8 | i64::from(second) << 24
@@ -280,6 +283,7 @@ impl SqlType {
             21 => Self::VarBinary(length),
             22 => Self::UniqueIdentifier,
             23 => Self::Xml,
+            25 => Self::XmlNode,
             24 => Self::Variant,
             _ => return None,
         })

@@ -1,6 +1,7 @@
 //! Views of what a server without availability groups and mirroring does not have: their columns, and no rows.
 
 pub(super) mod broker;
+pub(super) mod counted;
 pub(super) mod database;
 pub(super) mod msdb;
 pub(super) mod server;

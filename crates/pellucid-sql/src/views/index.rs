@@ -1,4 +1,5 @@
-//! sys.indexes, sys.index_columns, sys.key_constraints, sys.partitions, sys.dm_db_partition_stats
+//! sys.indexes, sys.index_columns, sys.key_constraints, sys.partitions, sys.dm_db_partition_stats, sys.allocation_units,
+//! sys.sysindexes
 
 use rusqlite::OptionalExtension;
 
@@ -46,11 +47,11 @@ pub(super) const STATS: &[Column] = columns!(
 );
 
 /// An index, or the table's own b-tree.
-struct Index {
+pub(super) struct Index {
     table: String,
-    object: i64,
+    pub object: i64,
     name: Option<String>,
-    number: i64,
+    pub number: i64,
     is_unique: bool,
     is_primary: bool,
     is_constraint: bool,
@@ -63,17 +64,35 @@ impl Index {
         self.number < 2
     }
 
-    fn partition(&self) -> Value {
+    /// What SQLite calls its b-tree.
+    pub fn tree(&self) -> &str {
+        self.name.as_deref().unwrap_or(&self.table)
+    }
+
+    /// The number of its one partition.
+    pub fn partition(&self) -> Value {
         Value::Integer(((self.object & 0xffff_ffff) << 16) | self.number)
     }
 }
 
 /// Those of the current database, and the schema that it is attached as.
 fn all(databases: &Databases) -> Result<(String, Vec<Index>)> {
-    let Some((known, schema, all)) = found(databases)? else {
-        return Ok((String::new(), Vec::new()));
-    };
-    let of_schema = quoted(&schema);
+    match found(databases)? {
+        Some((known, schema, _)) => {
+            let indexes = of_database(databases, &known.name, &schema)?;
+            Ok((schema, indexes))
+        }
+        None => Ok((String::new(), Vec::new())),
+    }
+}
+
+/// Those of a database that is attached.
+pub(super) fn of_database(
+    databases: &Databases,
+    database: &str,
+    schema: &str,
+) -> Result<Vec<Index>> {
+    let of_schema = quoted(schema);
     let text_of = |kind: &str, name: &str| {
         let sql =
             format!("SELECT sql FROM {of_schema}.sqlite_schema WHERE type = ?1 AND name = ?2");
@@ -81,12 +100,14 @@ fn all(databases: &Databases) -> Result<(String, Vec<Index>)> {
         found.optional().map(|sql: Option<Option<String>>| sql.flatten())
     };
     let mut indexes = Vec::new();
-    for (sqlite, _) in all.into_iter().filter(|(_, is_view)| !is_view) {
-        let object = object_id(&known.name, &sqlite);
+    for (sqlite, _) in
+        databases.tables_and_views(schema)?.into_iter().filter(|(_, is_view)| !is_view)
+    {
+        let object = object_id(database, &sqlite);
         let sql = "SELECT name, \"unique\", origin, partial FROM pragma_index_list(?1, ?2) ORDER BY seq DESC";
         let mut statement = databases.connection.prepare_cached(sql)?;
-        let mut found = statement.query([&sqlite, &schema])?;
-        let is_key = databases.row_column(&schema, &sqlite)?.is_some();
+        let mut found = statement.query([sqlite.as_str(), schema])?;
+        let is_key = databases.row_column(schema, &sqlite)?.is_some();
         indexes.push(Index {
             table: sqlite.clone(),
             object,
@@ -118,7 +139,7 @@ fn all(databases: &Databases) -> Result<(String, Vec<Index>)> {
             });
         }
     }
-    Ok((schema, indexes))
+    Ok(indexes)
 }
 
 /// What stands behind WHERE in the text of an index.
@@ -269,8 +290,22 @@ pub(super) fn partitions(databases: &Databases) -> Result<Vec<Row>> {
     Ok(counted(databases)?.iter().map(row).collect())
 }
 
-/// In pages of 8 KB, whatever size those of the file have; NULL where nothing counts them.
-pub(super) fn stats(databases: &Databases) -> Result<Vec<Row>> {
+/// Source: Microsoft's "sys.allocation_units".
+pub(super) const UNITS: &[Column] = columns!(
+    allocation_unit_id BIGINT, type BYTE, type_desc DESC, container_id BIGINT, data_space_id INT, total_pages BIGINT,
+    used_pages BIGINT, data_pages BIGINT
+);
+
+/// Source: Microsoft's "sys.sysindexes".
+pub(super) const SYSINDEXES: &[Column] = columns!(
+    id INT, status INT, first BIN6, indid SMALL, root BIN6, minlen SMALL, keycnt SMALL, groupid SMALL, dpages INT,
+    reserved INT, used INT, rowcnt BIGINT, rowmodctr INT, reserved3 BYTE, reserved4 BYTE, xmaxlen SMALL,
+    maxirow SMALL, OrigFillFactor BYTE, StatVersion BYTE, reserved2 INT, FirstIAM BIN6, impid SMALL,
+    lockflags SMALL, pgmodctr INT, keys BIN1088, name NAME, statblob BINMAX, maxlen INT, rows INT
+);
+
+/// Each index with its rows and its pages of 8 KB, whatever size those of the file have; NULL where nothing counts them.
+fn measured(databases: &Databases) -> Result<Vec<(Index, i64, Value)>> {
     const PAGE_BYTES: i64 = 8192;
     let schema = found(databases)?.map(|(_, schema, _)| schema).unwrap_or_default();
     let pages = |name: &str| {
@@ -279,8 +314,15 @@ pub(super) fn stats(databases: &Databases) -> Result<Vec<Row>> {
         let bytes: Option<i64> = bytes.ok().flatten();
         bytes.map_or(Value::Null, |bytes| Value::Integer((bytes + PAGE_BYTES - 1) / PAGE_BYTES))
     };
-    let row = |(index, count): &(Index, i64)| {
-        let pages = pages(index.name.as_deref().unwrap_or(&index.table));
+    let measure = |(index, count): (Index, i64)| {
+        let pages = pages(index.tree());
+        (index, count, pages)
+    };
+    Ok(counted(databases)?.into_iter().map(measure).collect())
+}
+
+pub(super) fn stats(databases: &Databases) -> Result<Vec<Row>> {
+    let row = |(index, count, pages): &(Index, i64, Value)| {
         let none = Value::Integer(0);
         vec![
             index.partition(),
@@ -295,9 +337,47 @@ pub(super) fn stats(databases: &Databases) -> Result<Vec<Row>> {
             none.clone(),
             none,
             pages.clone(),
-            pages,
+            pages.clone(),
             Value::Integer(*count),
         ]
     };
-    Ok(counted(databases)?.iter().map(row).collect())
+    Ok(measured(databases)?.iter().map(row).collect())
+}
+
+/// Each index is one, within its rows.
+pub(super) fn units(databases: &Databases) -> Result<Vec<Row>> {
+    let row = |(index, _, pages): &(Index, i64, Value)| {
+        vec![
+            index.partition(),
+            Value::Integer(1),
+            text("IN_ROW_DATA"),
+            index.partition(),
+            Value::Integer(1),
+            pages.clone(),
+            pages.clone(),
+            pages.clone(),
+        ]
+    };
+    Ok(measured(databases)?.iter().map(row).collect())
+}
+
+pub(super) fn sysindexes(databases: &Databases) -> Result<Vec<Row>> {
+    let known = ["id", "indid", "groupid", "dpages", "reserved", "used", "rowcnt", "rows", "name"];
+    let known = known.map(|name| (name, SqlType::Int));
+    let same = [("status", Same::Number(0)), ("OrigFillFactor", Same::Number(0))];
+    let row = |(index, count, pages): &(Index, i64, Value)| {
+        vec![
+            Value::Integer(index.object),
+            Value::Integer(index.number),
+            Value::Integer(1),
+            pages.clone(),
+            pages.clone(),
+            pages.clone(),
+            Value::Integer(*count),
+            Value::Integer(*count),
+            super::optional(index.name.clone()),
+        ]
+    };
+    let rows = measured(databases)?.iter().map(row).collect();
+    Ok(arranged(SYSINDEXES, &known, &same, rows))
 }

@@ -6,6 +6,7 @@ use pellucid::header::Dates;
 use pellucid_engine::inspect::{Kind, SealedHeader};
 use pellucid_files::paths::copy_path;
 
+use super::lists::{arranged, Same};
 use super::{optional, text, time, Column, Row};
 use crate::execute::state_of_process;
 use crate::instance::{Known, PendingKey, MASTER};
@@ -57,16 +58,11 @@ pub(super) const SYMMETRIC_KEYS: [Column; 13] = [
 ];
 
 /// Source: Microsoft's "sys.asymmetric_keys".
-pub(super) const ASYMMETRIC_KEYS: [Column; 8] = [
-    ("name", SqlType::SYSNAME),
-    ("principal_id", SqlType::Int),
-    ("asymmetric_key_id", SqlType::Int),
-    ("pvt_key_encryption_type", SqlType::Char(2)),
-    ("thumbprint", THUMBPRINT),
-    ("algorithm", SqlType::Char(2)),
-    ("algorithm_desc", DESC),
-    ("key_length", SqlType::Int),
-];
+pub(super) const ASYMMETRIC_KEYS: &[Column] = columns!(
+    name NAME, principal_id INT, asymmetric_key_id INT, pvt_key_encryption_type C2, pvt_key_encryption_type_desc DESC,
+    thumbprint BIN32, algorithm C2, algorithm_desc DESC, key_length INT, sid SID, string_sid N128, public_key BINMAX,
+    attested_by N260, provider_type N120, cryptographic_provider_guid GUID, cryptographic_provider_algid VARIANT
+);
 
 /// Source: Microsoft's "sys.key_encryptions".
 pub(super) const KEY_ENCRYPTIONS: [Column; 5] = [
@@ -195,8 +191,24 @@ pub(super) fn asymmetric_keys(databases: &Databases) -> Result<Vec<Row>> {
             Value::Integer(i64::try_from(public.rsa_bits()).unwrap_or(0)),
         ]
     };
+    let known = [
+        "name",
+        "principal_id",
+        "asymmetric_key_id",
+        "pvt_key_encryption_type",
+        "thumbprint",
+        "algorithm",
+        "algorithm_desc",
+        "key_length",
+    ];
+    let known = known.map(|name| (name, SqlType::Int));
+    let same = [
+        ("pvt_key_encryption_type_desc", Same::Text("ENCRYPTED_BY_CRYPTOGRAPHIC_PROVIDER")),
+        ("provider_type", Same::Text("CRYPTOGRAPHIC PROVIDER")),
+    ];
     let found = keyring.find_certificates()?.whole;
-    Ok(found.iter().filter(|stored| stored.place().is_some()).map(row).collect())
+    let rows = found.iter().filter(|stored| stored.place().is_some()).map(row).collect();
+    Ok(arranged(ASYMMETRIC_KEYS, &known, &same, rows))
 }
 
 /// As those of certificates, keys of `master` alone: another database has none of its own.

@@ -1,10 +1,11 @@
-//! sys.database_recovery_status, sys.dm_db_log_stats
+//! sys.database_recovery_status, sys.dm_db_log_stats, sys.dm_db_log_info
 
 use std::path::Path;
 
 use pellucid::lsn::Lsn;
 use pellucid_files::paths::{beside, look, names_in};
 
+use super::lists::arranged;
 use super::{text, Column, Row};
 use crate::execute::recovery_model;
 use crate::instance::Known;
@@ -50,6 +51,45 @@ pub(super) const LOG_STATS: [Column; 19] = [
     ("log_recovery_size_mb", SqlType::Float),
     ("recovery_vlf_count", SqlType::BigInt),
 ];
+
+/// Source: Microsoft's "sys.dm_db_log_info", a function there.
+pub(super) const LOG_INFO: &[Column] = columns!(
+    database_id INT, file_id SMALL, vlf_begin_offset BIGINT, vlf_size_mb FLOAT, vlf_sequence_number BIGINT,
+    vlf_active BIT, vlf_status INT, vlf_parity BYTE, vlf_first_lsn N64, vlf_create_lsn N24,
+    vlf_encryptor_thumbprint BIN20
+);
+
+/// The log's number among the files of a database.
+pub(crate) const LOG_FILE: i64 = 2;
+/// Its state where it is in use.
+pub(crate) const IN_USE: i64 = 2;
+
+/// The log is one piece, as it lies on the disk.
+pub(super) fn log_info(databases: &Databases) -> Result<Vec<Row>> {
+    let known = [
+        ("database_id", SqlType::Int),
+        ("file_id", SqlType::SmallInt),
+        ("vlf_begin_offset", SqlType::BigInt),
+        ("vlf_size_mb", SqlType::Float),
+        ("vlf_sequence_number", SqlType::BigInt),
+        ("vlf_active", SqlType::Bit),
+        ("vlf_status", SqlType::Int),
+    ];
+    let row = |database: &Known| {
+        let megabytes = log_bytes(database) as f64 / (1024.0 * 1024.0);
+        vec![
+            Value::Integer(database.id),
+            Value::Integer(LOG_FILE),
+            Value::Integer(0),
+            Value::Real(megabytes),
+            Value::Integer(1),
+            Value::Integer(1),
+            Value::Integer(IN_USE),
+        ]
+    };
+    let rows = databases.instance.databases()?.iter().map(row).collect();
+    Ok(arranged(LOG_INFO, &known, &[], rows))
+}
 
 pub(super) fn status(databases: &Databases) -> Result<Vec<Row>> {
     let mut rows = Vec::new();

@@ -102,6 +102,9 @@ pub(super) const SQL_TEXT: [Column; 6] = [
     ("sql_handle", SqlType::VarBinary(Length::Of(64))),
 ];
 
+/// Source: Microsoft's "sys.fn_get_sql", a function there.
+pub(super) const GET_SQL: [Column; 6] = SQL_TEXT;
+
 /// SERIALIZABLE
 const ISOLATION: i64 = 4;
 
@@ -232,6 +235,10 @@ fn others(databases: &Databases) -> Result<Vec<Asking>> {
     let mut all = asking(databases)?;
     all.retain(|one| met.insert(one.session_id));
     Ok(all)
+}
+
+pub(super) fn get_sql(databases: &Databases) -> Result<Vec<Row>> {
+    sql_text(databases)
 }
 
 pub(super) fn sql_text(databases: &Databases) -> Result<Vec<Row>> {

@@ -135,6 +135,10 @@ pub(super) fn volumes(databases: &Databases) -> Result<Vec<Row>> {
     Ok(rows)
 }
 
+pub(super) fn old_counters(databases: &Databases) -> Result<Vec<Row>> {
+    counters(databases)
+}
+
 /// The sizes of files. Nothing else is counted here.
 pub(super) fn counters(databases: &Databases) -> Result<Vec<Row>> {
     let mut rows = Vec::new();

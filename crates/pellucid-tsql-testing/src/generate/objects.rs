@@ -125,7 +125,8 @@ impl Choices<'_> {
     }
 
     pub(super) fn database(&mut self) -> DatabaseStatement {
-        match self.below(3) {
+        match self.below(4) {
+            3 => DatabaseStatement::Authorize { database: self.name(), owner: self.name() },
             0 => DatabaseStatement::Drop { if_exists: self.flag(), databases: self.names(1) },
             1 => DatabaseStatement::Create(Box::new(CreateDatabase {
                 name: self.name(),

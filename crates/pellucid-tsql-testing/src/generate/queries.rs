@@ -154,8 +154,24 @@ impl Choices<'_> {
     }
 
     fn primary(&mut self) -> TablePrimary {
-        self.deeper(Self::table, |c| match c.below(6) {
+        self.deeper(Self::table, |c| match c.below(9) {
             0 => c.table(),
+            7 => TablePrimary::Pivot(Box::new(Pivot {
+                source: c.source(0),
+                aggregate: c.name(),
+                value: c.column(),
+                column: c.column(),
+                values: c.names(1),
+                alias: c.alias(),
+            })),
+            8 => TablePrimary::Unpivot(Box::new(Unpivot {
+                source: c.source(0),
+                value: c.name(),
+                name: c.name(),
+                columns: c.list(1, Self::column),
+                alias: c.alias(),
+            })),
+            5 => TablePrimary::Nodes { variable: c.variable(), path: c.string(), alias: c.alias() },
             1 => TablePrimary::Variable { variable: c.variable(), alias: c.maybe(Self::name) },
             2 => {
                 let mut call = c.call();

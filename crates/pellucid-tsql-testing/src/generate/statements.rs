@@ -396,7 +396,13 @@ impl Choices<'_> {
 
     fn session(&mut self) -> SessionStatement {
         use SessionStatement::*;
-        match self.below(7) {
+        match self.below(9) {
+            6 => Revert,
+            7 => ExecuteAs(match self.below(3) {
+                0 => Principal::Caller,
+                1 => Principal::Login(self.or_variable(Self::string)),
+                _ => Principal::User(self.or_variable(Self::string)),
+            }),
             0 => Use(self.name()),
             1 => SetVariable {
                 variable: self.variable(),

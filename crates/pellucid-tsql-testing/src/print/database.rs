@@ -18,6 +18,9 @@ impl Print for DatabaseStatement {
                     None => put!(to, "CURRENT ", action),
                 }
             }
+            DatabaseStatement::Authorize { database, owner } => {
+                put!(to, "ALTER AUTHORIZATION ON DATABASE::", database, " TO ", owner);
+            }
             DatabaseStatement::Drop { if_exists, databases } => {
                 put!(to, "DROP DATABASE ", If(*if_exists, "IF EXISTS "), List(databases));
             }

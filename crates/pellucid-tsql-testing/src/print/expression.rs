@@ -2,7 +2,7 @@
 
 use pellucid_tsql::ast::{
     BinaryOperator, CaseBranches, ColumnName, Comparison, Condition, Expression, Frame, FrameBound,
-    FunctionArguments, FunctionCall, InList, Literal, OrderItem, Over, UnaryOperator,
+    FunctionArguments, FunctionCall, InList, Literal, OrderItem, Over, UnaryOperator, XmlAsked,
 };
 
 use super::name::Called;
@@ -123,9 +123,13 @@ impl Print for Expression {
             Expression::Function(call) => call.print(to),
             Expression::Niladic(word) => One(*word).print(to),
             Expression::Subquery(query) => put!(to, "(", query, ")"),
-            Expression::XmlValue(value) => {
-                put!(to, value.operand, ".value(", value.path, ", ", value.data_type, ")");
-            }
+            Expression::XmlMethod(xml) => match &xml.asked {
+                XmlAsked::Value(to_type) => {
+                    put!(to, xml.operand, ".value(", xml.path, ", ", to_type, ")");
+                }
+                XmlAsked::Query => put!(to, xml.operand, ".query(", xml.path, ")"),
+                XmlAsked::Exist => put!(to, xml.operand, ".exist(", xml.path, ")"),
+            },
             Expression::Collate { operand, collation } => {
                 let bare = level(operand) == Level::Primary
                     && !matches!(**operand, Expression::Unary { .. } | Expression::Collate { .. });

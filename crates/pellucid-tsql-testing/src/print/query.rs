@@ -161,12 +161,32 @@ impl Print for TablePrimary {
             TablePrimary::Function { call, alias } => {
                 put!(to, Called(&call.name), Arguments(call), Maybe(" AS ", alias));
             }
+            TablePrimary::Nodes { variable, path, alias } => {
+                put!(to, variable, ".nodes(", path, ") AS ", alias);
+            }
             TablePrimary::Query { query, alias } => put!(to, "(", query, ") AS ", alias),
             TablePrimary::Values { rows, alias } => {
                 let rows: Vec<Row<'_, Expression>> = rows.iter().map(|row| Row(row)).collect();
                 put!(to, "(VALUES ", List(&rows), ") AS ", alias);
             }
             TablePrimary::Joined(source) => put!(to, "(", source, ")"),
+            TablePrimary::Pivot(pivot) => {
+                put!(
+                    to,
+                    "(",
+                    pivot.source,
+                    " PIVOT (",
+                    pivot.aggregate,
+                    "(",
+                    pivot.value,
+                    ") FOR "
+                );
+                put!(to, pivot.column, " IN (", List(&pivot.values), ")) AS ", pivot.alias, ")");
+            }
+            TablePrimary::Unpivot(unpivot) => {
+                put!(to, "(", unpivot.source, " UNPIVOT (", unpivot.value, " FOR ", unpivot.name);
+                put!(to, " IN (", List(&unpivot.columns), ")) AS ", unpivot.alias, ")");
+            }
         }
     }
 }

@@ -1,6 +1,6 @@
 //! USE and SET.
 
-use pellucid_tsql::ast::{IsolationLevel, Literal, SessionStatement, SettingValue};
+use pellucid_tsql::ast::{IsolationLevel, Literal, Principal, SessionStatement, SettingValue};
 
 use super::{put, If, List, OnOff, One, Print, Printer};
 
@@ -28,6 +28,14 @@ impl Print for SessionStatement {
             SessionStatement::SetIdentityInsert { table, on } => {
                 put!(to, "SET IDENTITY_INSERT ", table, " ", OnOff(*on));
             }
+            SessionStatement::ExecuteAs(Principal::Caller) => put!(to, "EXECUTE AS CALLER"),
+            SessionStatement::ExecuteAs(Principal::Login(name)) => {
+                put!(to, "EXECUTE AS LOGIN = ", name);
+            }
+            SessionStatement::ExecuteAs(Principal::User(name)) => {
+                put!(to, "EXECUTE AS USER = ", name);
+            }
+            SessionStatement::Revert => put!(to, "REVERT"),
         }
     }
 }

@@ -10,6 +10,8 @@ pub enum DatabaseStatement {
     Create(Box<CreateDatabase>),
     /// `ALTER DATABASE`; `None`: `CURRENT`
     Alter { database: Option<Name>, action: AlterDatabase },
+    /// `ALTER AUTHORIZATION ON DATABASE::name TO owner`
+    Authorize { database: Name, owner: Name },
     /// `DROP DATABASE`
     Drop { if_exists: bool, databases: Vec<Name> },
 }

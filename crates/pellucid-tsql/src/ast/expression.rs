@@ -33,20 +33,31 @@ pub enum Expression {
     /// `(SELECT ..)`
     Subquery(Box<Query>),
     /// `x.value('path', 'type')`
-    XmlValue(Box<XmlValue>),
+    XmlMethod(Box<XmlMethod>),
     /// `x COLLATE c`
     Collate { operand: Box<Expression>, collation: Name },
 }
 
-/// `x.value('path', 'type')` of a query or a variable. Of a column it is a [`FunctionCall`].
+/// `x.value('path', 'type')` and its like. Of a column it is a [`FunctionCall`].
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct XmlValue {
-    /// The xml: a query in parentheses or a variable.
+pub struct XmlMethod {
+    /// The xml.
     pub operand: Expression,
+    /// What is asked.
+    pub asked: XmlAsked,
     /// The path, as it is written.
     pub path: StringLiteral,
-    /// The type, as it is written.
-    pub data_type: StringLiteral,
+}
+
+/// What xml is asked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum XmlAsked {
+    /// `value`, with the type as it is written.
+    Value(StringLiteral),
+    /// `query`
+    Query,
+    /// `exist`
+    Exist,
 }
 
 /// A constant. Numbers are kept as they are written.

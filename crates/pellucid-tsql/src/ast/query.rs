@@ -1,6 +1,9 @@
 //! SELECT and what it is made of.
 
-use super::{AssignmentOperator, Condition, Expression, FunctionCall, Name, ObjectName, Variable};
+use super::{
+    AssignmentOperator, ColumnName, Condition, Expression, FunctionCall, Name, ObjectName,
+    StringLiteral, Variable,
+};
 use crate::keyword::words;
 
 /// `[WITH ..] SELECT .. [ORDER BY ..] [OFFSET ..] [OPTION ..]`
@@ -158,12 +161,50 @@ pub enum TablePrimary {
     Variable { variable: Variable, alias: Option<Name> },
     /// `f(..) [AS a [(columns)]]`
     Function { call: FunctionCall, alias: Option<TableAlias> },
+    /// `@x.nodes('path') AS a (column)`; of a column it is a function.
+    Nodes { variable: Variable, path: StringLiteral, alias: TableAlias },
     /// `(SELECT ..) AS a [(columns)]`
     Query { query: Box<Query>, alias: TableAlias },
     /// `(VALUES (..), ..) AS a (columns)`
     Values { rows: Vec<Vec<Expression>>, alias: TableAlias },
     /// `(a JOIN b ON ..)`
     Joined(Box<TableSource>),
+    /// `a PIVOT (..) AS b`
+    Pivot(Box<Pivot>),
+    /// `a UNPIVOT (..) AS b`
+    Unpivot(Box<Unpivot>),
+}
+
+/// `source PIVOT (aggregate(value) FOR column IN (a, b)) AS alias`: a column for each of some values.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Pivot {
+    /// What is turned.
+    pub source: TableSource,
+    /// The aggregate.
+    pub aggregate: Name,
+    /// What it is of.
+    pub value: ColumnName,
+    /// What the columns are made of.
+    pub column: ColumnName,
+    /// Its values, each a column's name.
+    pub values: Vec<Name>,
+    /// What it is called.
+    pub alias: TableAlias,
+}
+
+/// `source UNPIVOT (value FOR name IN (a, b)) AS alias`: a row for each of some columns.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unpivot {
+    /// What is turned.
+    pub source: TableSource,
+    /// The column that has the values.
+    pub value: Name,
+    /// The column that has the names.
+    pub name: Name,
+    /// The columns that become rows.
+    pub columns: Vec<ColumnName>,
+    /// What it is called.
+    pub alias: TableAlias,
 }
 
 /// `a [(columns)]`

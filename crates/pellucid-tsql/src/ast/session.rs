@@ -1,7 +1,7 @@
 //! USE and SET.
 
 use super::{
-    AssignmentOperator, Expression, Name, ObjectName, OrVariable, StringLiteral, Variable,
+    AssignmentOperator, Expression, Name, ObjectName, OrVariable, StringLiteral, Text, Variable,
 };
 use crate::keyword::words;
 
@@ -22,6 +22,21 @@ pub enum SessionStatement {
     SetIsolation(IsolationLevel),
     /// `SET IDENTITY_INSERT t {ON | OFF}`
     SetIdentityInsert { table: ObjectName, on: bool },
+    /// `EXECUTE AS ..`
+    ExecuteAs(Principal),
+    /// `REVERT`
+    Revert,
+}
+
+/// Whose rights count.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Principal {
+    /// `CALLER`
+    Caller,
+    /// `LOGIN = ..`
+    Login(Text),
+    /// `USER = ..`
+    User(Text),
 }
 
 words! {

@@ -72,6 +72,7 @@ impl Parser<'_> {
             Some(K::FUNCTION) => self.create_function(ViewVerb::Alter),
             Some(K::ASYMMETRIC) => self.unsupported("ALTER ASYMMETRIC KEY"),
             Some(K::SCHEMA) => self.unsupported("ALTER SCHEMA"),
+            Some(K::AUTHORIZATION) => self.alter_authorization(),
             _ => self.unknown_object("ALTER"),
         }
     }

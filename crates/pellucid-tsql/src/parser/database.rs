@@ -153,6 +153,23 @@ impl Parser<'_> {
         Ok(size)
     }
 
+    /// `ALTER AUTHORIZATION ON DATABASE::name TO owner`
+    pub(super) fn alter_authorization(&mut self) -> Result<StatementKind> {
+        self.advance();
+        self.require(K::ON)?;
+        if !self.accept(K::DATABASE) {
+            return self.unsupported("ALTER AUTHORIZATION ON other than a database");
+        }
+        self.require_symbol(Symbol::DoubleColon)?;
+        let database = self.name()?;
+        self.require(K::TO)?;
+        if self.at(K::SCHEMA) {
+            return self.unexpected();
+        }
+        let owner = self.name()?;
+        Ok(StatementKind::Database(DatabaseStatement::Authorize { database, owner }))
+    }
+
     pub(super) fn alter_database(&mut self) -> Result<StatementKind> {
         self.require(K::DATABASE)?;
         let database = match self.accept(K::CURRENT) {

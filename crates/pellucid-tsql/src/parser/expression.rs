@@ -97,7 +97,7 @@ impl Parser<'_> {
     }
 
     fn collated(&mut self, operand: Expression) -> Result<Expression> {
-        let mut operand = self.xml_method(operand)?;
+        let mut operand = self.xml_methods(operand)?;
         if self.accept(K::COLLATE) {
             let collation = self.name()?;
             operand = Expression::Collate { operand: Box::new(operand), collation };

@@ -86,8 +86,7 @@ impl Parser<'_> {
         Ok(StatementKind::Object(ObjectStatement::Function(Box::new(function))))
     }
 
-    /// ENCRYPTION would hide from nobody who has the key, EXECUTE AS would need accounts; whether it is inlined changes no
-    /// result.
+    /// ENCRYPTION would hide from nobody who has the key; whether it is inlined changes no result.
     fn function_option(
         &mut self,
         schema_binding: &mut bool,
@@ -96,7 +95,7 @@ impl Parser<'_> {
         let word = self.text(self.current).to_uppercase();
         match word.as_str() {
             "ENCRYPTION" => self.unsupported("FUNCTION WITH ENCRYPTION"),
-            "EXEC" | "EXECUTE" => self.unsupported("FUNCTION WITH EXECUTE AS"),
+            "EXEC" | "EXECUTE" => self.execute_as_option("FUNCTION WITH EXECUTE AS"),
             "SCHEMABINDING" => {
                 *schema_binding = true;
                 self.advance();
@@ -125,7 +124,7 @@ impl Parser<'_> {
         }
     }
 
-    fn at_text(&self, word: &str) -> bool {
+    pub(super) fn at_text(&self, word: &str) -> bool {
         self.at_name() && self.text(self.current).eq_ignore_ascii_case(word)
     }
 
@@ -157,14 +156,26 @@ impl Parser<'_> {
         Ok(query)
     }
 
-    /// `RECOMPILE` alone: EXECUTE AS would need accounts, ENCRYPTION hides from nobody who has the key.
+    /// `RECOMPILE`, `EXECUTE AS ..`: ENCRYPTION hides from nobody who has the key.
     fn procedure_options(&mut self) -> Result<()> {
         self.comma_list(|p| match p.keyword() {
             Some(K::ENCRYPTION) => p.unsupported("PROCEDURE WITH ENCRYPTION"),
-            Some(K::EXEC | K::EXECUTE) => p.unsupported("PROCEDURE WITH EXECUTE AS"),
+            Some(K::EXEC | K::EXECUTE) => p.execute_as_option("PROCEDURE WITH EXECUTE AS"),
             _ => p.require(K::RECOMPILE),
         })
         .map(drop)
+    }
+
+    /// `EXECUTE AS {CALLER | OWNER | SELF}`: whoever calls is the one person that there is, and has the rights of his account. A
+    /// user by his name would need accounts.
+    fn execute_as_option(&mut self, refused: &'static str) -> Result<()> {
+        self.advance();
+        self.require(K::AS)?;
+        match ["CALLER", "OWNER", "SELF"].iter().any(|word| self.at_text(word)) {
+            true => self.advance(),
+            false => return self.unsupported(refused),
+        };
+        Ok(())
     }
 
     fn procedure_parameter(&mut self) -> Result<ProcedureParameter> {

@@ -1,12 +1,57 @@
 //! EXECUTE.
 
 use super::Parser;
-use crate::ast::{Argument, ArgumentValue, Execute, ProcedureName, Variable};
+use crate::ast::{
+    Argument, ArgumentValue, Execute, Principal, ProcedureName, SessionStatement, StatementKind,
+    Variable,
+};
 use crate::error::{ErrorKind, Result};
 use crate::keyword::Keyword as K;
 use crate::lexer::{Symbol, TokenKind};
 
 impl Parser<'_> {
+    /// `{EXEC | EXECUTE} ..`, and `EXECUTE AS ..`
+    pub(super) fn execute_statement(&mut self) -> Result<StatementKind> {
+        match self.peek() == TokenKind::Keyword(K::AS) {
+            true => self.execute_as().map(StatementKind::Session),
+            false => self.execute().map(|execute| StatementKind::Execute(Box::new(execute))),
+        }
+    }
+
+    /// `EXECUTE AS {CALLER | {LOGIN | USER} = name} [WITH {NO REVERT | COOKIE INTO @v}]`
+    fn execute_as(&mut self) -> Result<SessionStatement> {
+        self.advance();
+        self.require(K::AS)?;
+        let principal = match self.text(self.current).to_ascii_uppercase().as_str() {
+            "CALLER" => {
+                self.advance();
+                Principal::Caller
+            }
+            "LOGIN" => {
+                self.advance();
+                Principal::Login(self.equal_text()?)
+            }
+            "USER" => {
+                self.advance();
+                Principal::User(self.equal_text()?)
+            }
+            _ => return self.unexpected(),
+        };
+        if self.at(K::WITH) {
+            return self.unsupported("EXECUTE AS WITH");
+        }
+        Ok(SessionStatement::ExecuteAs(principal))
+    }
+
+    /// `REVERT`
+    pub(super) fn revert(&mut self) -> Result<StatementKind> {
+        self.advance();
+        if self.at(K::WITH) {
+            return self.unsupported("REVERT WITH COOKIE");
+        }
+        Ok(StatementKind::Session(SessionStatement::Revert))
+    }
+
     /// `{EXEC | EXECUTE} ..`
     pub(super) fn execute(&mut self) -> Result<Execute> {
         if !self.accept(K::EXEC) {
@@ -14,7 +59,6 @@ impl Parser<'_> {
         }
         match self.current.kind {
             TokenKind::Symbol(Symbol::LeftParenthesis) => self.execute_statements(),
-            TokenKind::Keyword(K::AS) => self.unsupported("EXECUTE AS"),
             _ => {
                 let called = match self.accept_variable()? {
                     Some(result) if self.accept_symbol(Symbol::Equal) => {
@@ -139,7 +183,7 @@ impl Parser<'_> {
         }
         self.require_symbol(Symbol::RightParenthesis)?;
         match self.keyword() {
-            Some(K::AS) => self.unsupported("EXECUTE AS"),
+            Some(K::AS) => self.unsupported("EXECUTE (..) AS"),
             Some(K::AT) => self.unsupported("EXECUTE AT a linked server"),
             _ => Ok(Execute::Statements(statements)),
         }

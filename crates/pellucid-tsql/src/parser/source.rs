@@ -3,8 +3,8 @@
 use super::name::is_name;
 use super::Parser;
 use crate::ast::{
-    Expression, Join, JoinKind, Name, ObjectName, Query, TableAlias, TableHint, TablePrimary,
-    TableSource,
+    Expression, Join, JoinKind, Name, ObjectName, Pivot, Query, TableAlias, TableHint,
+    TablePrimary, TableSource, Unpivot,
 };
 use crate::error::Result;
 use crate::keyword::{Keyword as K, Word};
@@ -33,11 +33,58 @@ impl Parser<'_> {
 
     /// The rest of a source of which `table` is taken.
     fn table_source_from(&mut self, table: TablePrimary) -> Result<TableSource> {
-        let mut joins = Vec::new();
-        while let Some(join) = self.join()? {
-            joins.push(join);
+        let mut source = TableSource { table, joins: Vec::new() };
+        loop {
+            let table = match self.keyword() {
+                // What is joined so far is turned as a whole.
+                Some(K::PIVOT) => TablePrimary::Pivot(Box::new(self.nested(|p| p.pivot(source))?)),
+                Some(K::UNPIVOT) => {
+                    TablePrimary::Unpivot(Box::new(self.nested(|p| p.unpivot(source))?))
+                }
+                _ => match self.join()? {
+                    Some(join) => {
+                        source.joins.push(join);
+                        continue;
+                    }
+                    None => return Ok(source),
+                },
+            };
+            source = TableSource { table, joins: Vec::new() };
         }
-        Ok(TableSource { table, joins })
+    }
+
+    /// `PIVOT (aggregate(value) FOR column IN (a, b)) AS alias`
+    fn pivot(&mut self, source: TableSource) -> Result<Pivot> {
+        self.advance();
+        self.require_symbol(Symbol::LeftParenthesis)?;
+        let aggregate = self.name()?;
+        self.require_symbol(Symbol::LeftParenthesis)?;
+        if self.at_symbol(Symbol::Star) {
+            return self.unexpected();
+        }
+        let value = self.column_name()?;
+        self.require_symbol(Symbol::RightParenthesis)?;
+        self.require(K::FOR)?;
+        let column = self.column_name()?;
+        self.require(K::IN)?;
+        let values = self.parenthesized_list(Self::name)?;
+        self.require_symbol(Symbol::RightParenthesis)?;
+        let alias = self.table_alias()?;
+        Ok(Pivot { source, aggregate, value, column, values, alias })
+    }
+
+    /// `UNPIVOT (value FOR name IN (a, b)) AS alias`
+    fn unpivot(&mut self, source: TableSource) -> Result<Unpivot> {
+        self.advance();
+        self.require_symbol(Symbol::LeftParenthesis)?;
+        let value = self.name()?;
+        self.require(K::FOR)?;
+        let name = self.name()?;
+        self.require(K::IN)?;
+        let columns = self.parenthesized_list(Self::column_name)?;
+        self.require_symbol(Symbol::RightParenthesis)?;
+        let alias = self.table_alias()?;
+        Ok(Unpivot { source, value, name, columns, alias })
     }
 
     fn join(&mut self) -> Result<Option<Join>> {
@@ -57,9 +104,7 @@ impl Parser<'_> {
             Some(side @ (K::JOIN | K::INNER | K::LEFT | K::RIGHT | K::FULL)) => {
                 return self.nested(|p| p.join_on(side)).map(Some);
             }
-            Some(word @ (K::PIVOT | K::UNPIVOT | K::TABLESAMPLE)) => {
-                return self.unsupported(word.text());
-            }
+            Some(K::TABLESAMPLE) => return self.unsupported("TABLESAMPLE"),
             _ => return Ok(None),
         };
         let right = self.table_primary()?;
@@ -74,7 +119,11 @@ impl Parser<'_> {
             self.accept(K::OUTER);
         }
         if let Some(hint @ (K::LOOP | K::HASH | K::MERGE | K::REMOTE)) = self.keyword() {
-            return self.unsupported(format!("{} JOIN", hint.text()));
+            // How to join is SQLite's affair; at another server nothing is joined.
+            if hint == K::REMOTE {
+                return self.unsupported("REMOTE JOIN");
+            }
+            self.advance();
         }
         self.require(K::JOIN)?;
         let table = self.table_primary()?;
@@ -101,11 +150,11 @@ impl Parser<'_> {
                 let content = self.parenthesized_source()?;
                 self.primary_of(content)
             }
-            TokenKind::Symbol(Symbol::DoubleColon) => self.unsupported(":: before a function"),
+            TokenKind::Symbol(Symbol::DoubleColon) => self.server_function(),
             TokenKind::Variable => {
                 let variable = self.variable()?;
                 if self.at_symbol(Symbol::Dot) {
-                    return self.unsupported("method of a variable");
+                    return self.nodes(variable);
                 }
                 let alias = self.simple_alias()?;
                 Ok(TablePrimary::Variable { variable, alias })
@@ -129,6 +178,16 @@ impl Parser<'_> {
                 None => self.named_table(),
             },
         }
+    }
+
+    /// `::fn_..(..)`: as scripts for SQL Server 2000 write a function of the schema `sys`.
+    fn server_function(&mut self) -> Result<TablePrimary> {
+        self.advance();
+        let mut name = ObjectName::from(self.name()?);
+        name.schema = Name::new("sys");
+        let call = self.call(name)?;
+        let alias = self.optional_table_alias()?;
+        Ok(TablePrimary::Function { call, alias })
     }
 
     fn named_table(&mut self) -> Result<TablePrimary> {
@@ -206,7 +265,7 @@ impl Parser<'_> {
     }
 
     /// `[AS] a [(columns)]`
-    fn table_alias(&mut self) -> Result<TableAlias> {
+    pub(super) fn table_alias(&mut self) -> Result<TableAlias> {
         self.accept(K::AS);
         let name = self.name()?;
         let columns = self.optional_names()?;

@@ -1,7 +1,7 @@
 //! FOR XML, and what is asked of xml.
 
 use super::Parser;
-use crate::ast::{Expression, ForXmlPath, XmlValue};
+use crate::ast::{Expression, ForXmlPath, TablePrimary, Variable, XmlAsked, XmlMethod};
 use crate::error::Result;
 use crate::keyword::Keyword as K;
 use crate::lexer::{Symbol, TokenKind};
@@ -67,26 +67,51 @@ impl Parser<'_> {
         Ok(name)
     }
 
-    /// `operand.value('path', 'type')`, or `operand` if no method of it follows.
-    pub(super) fn xml_method(&mut self, operand: Expression) -> Result<Expression> {
-        let may_have = matches!(operand, Expression::Subquery(_) | Expression::Variable(_));
-        if !may_have || !self.at_symbol(Symbol::Dot) {
-            return Ok(operand);
+    /// `operand.value('path', 'type')` and its like, or `operand` if no method of it follows.
+    pub(super) fn xml_methods(&mut self, mut operand: Expression) -> Result<Expression> {
+        while self.at_symbol(Symbol::Dot) {
+            operand = self.nested(|p| p.xml_method(operand))?;
         }
+        Ok(operand)
+    }
+
+    fn xml_method(&mut self, operand: Expression) -> Result<Expression> {
         self.advance();
         let method = self.text(self.current);
-        if method != "value" {
+        if !["value", "query", "exist"].contains(&method) {
             return match self.at_name() {
                 true => self.unsupported(format!("the method {method} of xml")),
                 false => self.unexpected(),
             };
         }
+        let is_value = method == "value";
+        let is_query = method == "query";
         self.advance();
         self.require_symbol(Symbol::LeftParenthesis)?;
         let path = self.string()?;
-        self.require_symbol(Symbol::Comma)?;
-        let data_type = self.string()?;
+        let asked = match (is_value, is_query) {
+            (true, _) => {
+                self.require_symbol(Symbol::Comma)?;
+                XmlAsked::Value(self.string()?)
+            }
+            (_, true) => XmlAsked::Query,
+            _ => XmlAsked::Exist,
+        };
         self.require_symbol(Symbol::RightParenthesis)?;
-        Ok(Expression::XmlValue(Box::new(XmlValue { operand, path, data_type })))
+        Ok(Expression::XmlMethod(Box::new(XmlMethod { operand, asked, path })))
+    }
+
+    /// `.nodes('path') AS a (column)` behind a variable in FROM
+    pub(super) fn nodes(&mut self, variable: Variable) -> Result<TablePrimary> {
+        self.require_symbol(Symbol::Dot)?;
+        if self.text(self.current) != "nodes" {
+            return self.unsupported("method of a variable");
+        }
+        self.advance();
+        self.require_symbol(Symbol::LeftParenthesis)?;
+        let path = self.string()?;
+        self.require_symbol(Symbol::RightParenthesis)?;
+        let alias = self.table_alias()?;
+        Ok(TablePrimary::Nodes { variable, path, alias })
     }
 }

@@ -161,6 +161,9 @@ fn row(known: &Known, file: &DatabaseFile) -> Vec<Value> {
     ]
 }
 
+/// Eight pages of SQL Server's.
+const EXTENT_KB: i64 = 64;
+
 /// What the file has on disk, or was asked to have.
 pub(crate) fn size_kb(known: &Known, file: &DatabaseFile) -> i64 {
     let path = match file.kind {
@@ -169,7 +172,9 @@ pub(crate) fn size_kb(known: &Known, file: &DatabaseFile) -> i64 {
     };
     let bytes = std::fs::metadata(path).map_or(0, |metadata| metadata.len());
     let kb = i64::try_from(bytes.div_ceil(1024)).unwrap_or(i64::MAX);
-    kb.max(file.size_kb.unwrap_or(0))
+    // What nobody has made anything in is as large as it can be made there: one extent.
+    let least = if known.is_system() { EXTENT_KB } else { 0 };
+    kb.max(file.size_kb.unwrap_or(least))
 }
 
 /// The WAL beside a database.

@@ -87,6 +87,18 @@ impl Session {
         self.give_rows(&columns, rows)
     }
 
+    /// The events of a home are one chain, which nothing cuts: it goes on.
+    pub(super) fn sp_cycle_errorlog(&mut self) -> Done {
+        let told = "The log of events is one file here, and goes on: nothing of it is put away.";
+        self.inform(Message::text(told));
+        Ok(())
+    }
+
+    /// Logs are shipped by `pellucid`, not by jobs of SQL Server's.
+    pub(super) fn sp_help_log_shipping_monitor(&mut self) -> Done {
+        self.give_rows(&SHIPPED, Vec::new())
+    }
+
     /// The logs that there are to be read: of the server one, of the agent none.
     pub(super) fn sp_enumerrorlogs(&mut self, arguments: &Arguments<'_>) -> Done {
         let columns = [
@@ -107,6 +119,25 @@ impl Session {
         self.give_rows(&columns, vec![vec![Value::Integer(0), date.unwrap_or(Value::Null), bytes]])
     }
 }
+
+/// Source: Microsoft's "sp_help_log_shipping_monitor".
+const SHIPPED: [(&str, SqlType); 15] = [
+    ("status", SqlType::Bit),
+    ("is_primary", SqlType::Bit),
+    ("server", SqlType::SYSNAME),
+    ("database_name", SqlType::SYSNAME),
+    ("time_since_last_backup", SqlType::Int),
+    ("last_backup_file", SqlType::nvarchar(500)),
+    ("backup_threshold", SqlType::Int),
+    ("is_backup_alert_enabled", SqlType::Bit),
+    ("time_since_last_copy", SqlType::Int),
+    ("last_copied_file", SqlType::nvarchar(500)),
+    ("time_since_last_restore", SqlType::Int),
+    ("last_restored_file", SqlType::nvarchar(500)),
+    ("last_restored_latency", SqlType::Int),
+    ("restore_threshold", SqlType::Int),
+    ("is_restore_alert_enabled", SqlType::Bit),
+];
 
 /// The server's log; 2 is the agent's.
 const SERVERS: i64 = 1;

@@ -1,10 +1,11 @@
-//! The procedures of SQL Server Agent in `msdb`: jobs, their steps and schedules, categories, operators.
+//! The procedures of `msdb`: SQL Server Agent's of jobs, their steps and schedules, categories and operators; Database Mail's.
 //!
 //! Source: Microsoft's "SQL Server Agent stored procedures", and its messages 14200 to 14599.
 
 mod category;
 mod help;
 mod job;
+mod mail;
 mod operator;
 mod run;
 mod schedule;
@@ -35,7 +36,7 @@ pub(super) struct Procedure {
     run: fn(&mut Session, &Call<'_>) -> Done<Outputs>,
 }
 
-static PROCEDURES: [Procedure; 50] = [
+static PROCEDURES: [Procedure; 57] = [
     category::ADD,
     category::DELETE,
     job::ADD,
@@ -61,6 +62,14 @@ static PROCEDURES: [Procedure; 50] = [
     operator::ADD,
     operator::UPDATE,
     operator::DELETE,
+    mail::SEND,
+    mail::DELETE_MAILS,
+    mail::DELETE_LOG,
+    mail::STATUS,
+    mail::PROFILES,
+    mail::ACCOUNTS,
+    mail::PROFILE_ACCOUNTS,
+    mail::PRINCIPAL_PROFILES,
     refused("sp_add_alert"),
     refused("sp_update_alert"),
     refused("sp_delete_alert"),
@@ -84,18 +93,30 @@ static PROCEDURES: [Procedure; 50] = [
     refused("sp_manage_jobs_by_login"),
     refused("sp_notify_operator"),
     refused("sp_remove_job_from_targets"),
-    refused("sp_send_dbmail"),
     refused("sp_update_category"),
 ];
 
 /// One that is refused by its name, whatever it is given.
 const fn refused(name: &'static str) -> Procedure {
-    Procedure { name, parameters: &[], run: |_, _| Ok(Vec::new()) }
+    Procedure { name, parameters: &[], run: refuse }
+}
+
+/// Never run: one function, so that [`Procedure::is_refused`] knows it by its address.
+#[inline(never)]
+fn refuse(session: &mut Session, _: &Call<'_>) -> Done<Outputs> {
+    let name = session.frame().procedure.clone();
+    Err(Message::unsupported(name.as_deref().unwrap_or_default()).into())
+}
+
+impl Procedure {
+    fn is_refused(&self) -> bool {
+        std::ptr::fn_addr_eq(self.run, refuse as fn(&mut Session, &Call<'_>) -> Done<Outputs>)
+    }
 }
 
 /// Their names, and whether they are more than refused.
 pub(crate) fn names() -> impl Iterator<Item = (&'static str, bool)> {
-    PROCEDURES.iter().map(|procedure| (procedure.name, !procedure.parameters.is_empty()))
+    PROCEDURES.iter().map(|procedure| (procedure.name, !procedure.is_refused()))
 }
 
 /// The procedure of that name.
@@ -109,7 +130,7 @@ impl Session {
         procedure: &'static Procedure,
         given: &mut [Given],
     ) -> Done<Flow> {
-        if procedure.parameters.is_empty() {
+        if procedure.is_refused() {
             return Err(Message::unsupported(procedure.name).into());
         }
         let outputs = {

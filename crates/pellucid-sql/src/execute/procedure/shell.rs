@@ -1,5 +1,7 @@
 //! xp_cmdshell, which is off; sp_MS_marksystemobject, which changes nothing.
 
+use std::fmt::Display;
+
 use super::{named, Arguments};
 use crate::execute::Done;
 use crate::message::{table, Message};
@@ -12,7 +14,12 @@ impl Session {
     /// 15281, as of a server where nobody has switched it on. Nothing here executes commands of a machine.
     pub(super) fn xp_cmdshell(&mut self) -> Done {
         match self.databases.instance.running(SHELL)? {
-            0 => Err(Message::of(table::COMPONENT_OFF, [&SHELL; 5]).into()),
+            0 => {
+                let name = format!("sys.{SHELL}");
+                let [component, enabled, searched, named] = [&SHELL as &dyn Display; 4];
+                let told = [&name, component, enabled, searched, named];
+                Err(Message::of(table::COMPONENT_OFF, told).into())
+            }
             // An instance of before may have it.
             _ => Err(Message::unsupported(SHELL).into()),
         }

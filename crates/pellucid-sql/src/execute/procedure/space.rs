@@ -1,6 +1,6 @@
 //! sp_spaceused, sp_helpfilegroup, sp_who, sp_who2
 
-use rusqlite::OptionalExtension;
+use rusqlite::{Connection, OptionalExtension};
 
 use super::{log_bytes, named, Arguments};
 use crate::execute::{Done, Raised};
@@ -24,9 +24,18 @@ struct Used {
 impl Session {
     /// Of the current database, or of a table of it. Source: Microsoft's "sp_spaceused".
     pub(super) fn sp_spaceused(&mut self, arguments: &Arguments<'_>) -> Done {
+        let mode = arguments.text(2)?.unwrap_or_else(|| "ALL".to_owned());
+        if !["ALL", "LOCAL_ONLY", "REMOTE_ONLY"].iter().any(|one| one.eq_ignore_ascii_case(&mode)) {
+            return Err(Message::unsupported(format!("sp_spaceused @mode = '{mode}'")).into());
+        }
+        if arguments.integer(4)?.is_some_and(|wanted| wanted != 0) {
+            let what = "sp_spaceused @include_total_xtp_storage = 1";
+            return Err(Message::unsupported(what).into());
+        }
+        let is_one = arguments.integer(3)?.is_some_and(|wanted| wanted != 0);
         match arguments.text(0)? {
             Some(name) => self.space_of_table(&name),
-            None => self.space_of_database(),
+            None => self.space_of_database(is_one),
         }
     }
 
@@ -50,7 +59,7 @@ impl Session {
         };
         let count = format!("SELECT count(*) FROM {}.{}", quoted(&schema), quoted(&sqlite));
         let rows: i64 = self.databases.connection.query_row(&count, [], |row| row.get(0))?;
-        let used = self.used(&schema, Some(&sqlite))?;
+        let used = used(&self.databases.connection, &schema, Some(&sqlite))?;
         let name = crate::session::split(&sqlite).1.to_owned();
         let row = vec![
             Value::Text(name),
@@ -63,54 +72,50 @@ impl Session {
         self.give_rows(&columns, vec![row])
     }
 
-    fn space_of_database(&mut self) -> Done {
+    /// In two results, or in one.
+    fn space_of_database(&mut self, is_one: bool) -> Done {
         let database =
             [("database_name", N128), ("database_size", SPACE), ("unallocated space", SPACE)];
         let pages =
             [("reserved", SPACE), ("data", SPACE), ("index_size", SPACE), ("unused", SPACE)];
+        let give = |session: &mut Self, mut whole: Vec<Value>, parts: Vec<Value>| -> Done {
+            if is_one {
+                whole.extend(parts);
+                return session.give_rows(&[&database[..], &pages[..]].concat(), vec![whole]);
+            }
+            session.give_rows(&database, vec![whole])?;
+            session.give_rows(&pages, vec![parts])
+        };
         let known = self.databases.current()?;
         let schema = match known.id {
             MASTER => self.databases.attach_master()?,
             TEMPDB => Some("temp".to_owned()),
-            MSDB => return Err(Message::unsupported("sp_spaceused of the database msdb").into()),
+            MSDB => Some("main".to_owned()),
             _ if known.is_system() => None,
             _ => Some(self.databases.attach(&known)?),
         };
         let Some(schema) = schema else {
             // Nobody has made anything in it.
             let row = vec![Value::Text(known.name.clone()), megabytes(0), megabytes(0)];
-            self.give_rows(&database, vec![row])?;
-            return self.give_rows(&pages, vec![[0; 4].map(kilobytes).to_vec()]);
+            return give(self, row, [0; 4].map(kilobytes).to_vec());
+        };
+        let connection = match known.id {
+            MSDB => self.databases.instance.msdb(),
+            _ => &self.databases.connection,
         };
         let pragma = |name: &str| -> Done<i64> {
             let sql = format!("PRAGMA {}.{name}", quoted(&schema));
-            Ok(self.databases.connection.query_row(&sql, [], |row| row.get(0))?)
+            Ok(connection.query_row(&sql, [], |row| row.get(0))?)
         };
         let size = pragma("page_size")?;
         let (all, free) = (pragma("page_count")? * size, pragma("freelist_count")? * size);
         let log = i64::try_from(log_bytes(&known)).unwrap_or(0);
-        let used = self.used(&schema, None)?;
+        let used = used(connection, &schema, None)?;
         let row = vec![Value::Text(known.name.clone()), megabytes(all + log), megabytes(free)];
-        self.give_rows(&database, vec![row])?;
         let reserved = all - free;
         let unused = (reserved - used.data - used.indexes).max(0);
-        let row = [reserved, used.data, used.indexes, unused].map(kilobytes).to_vec();
-        self.give_rows(&pages, vec![row])
-    }
-
-    /// Every page is looked at.
-    fn used(&self, schema: &str, table: Option<&str>) -> Done<Used> {
-        let sql = format!(
-            "SELECT coalesce(sum(s.pgsize) FILTER (WHERE m.type = 'table' OR m.type IS NULL), 0), \
-             coalesce(sum(s.pgsize) FILTER (WHERE m.type = 'index'), 0) \
-             FROM dbstat AS s LEFT JOIN {}.sqlite_schema AS m ON m.name = s.name \
-             WHERE s.schema = ?1 AND s.aggregate = TRUE AND (?2 IS NULL OR m.tbl_name = ?2 COLLATE NOCASE)",
-            quoted(schema)
-        );
-        let found = self.databases.connection.query_row(&sql, (schema, table), |row| {
-            Ok(Used { data: row.get(0)?, indexes: row.get(1)? })
-        });
-        Ok(found.optional()?.unwrap_or(Used { data: 0, indexes: 0 }))
+        let parts = [reserved, used.data, used.indexes, unused].map(kilobytes).to_vec();
+        give(self, row, parts)
     }
 
     /// There is one filegroup. Source: Microsoft's "sp_helpfilegroup".
@@ -217,6 +222,21 @@ impl Session {
             }
         }
     }
+}
+
+/// Every page is looked at.
+fn used(connection: &Connection, schema: &str, table: Option<&str>) -> Done<Used> {
+    let sql = format!(
+        "SELECT coalesce(sum(s.pgsize) FILTER (WHERE m.type = 'table' OR m.type IS NULL), 0), \
+         coalesce(sum(s.pgsize) FILTER (WHERE m.type = 'index'), 0) \
+         FROM dbstat AS s LEFT JOIN {}.sqlite_schema AS m ON m.name = s.name \
+         WHERE s.schema = ?1 AND s.aggregate = TRUE AND (?2 IS NULL OR m.tbl_name = ?2 COLLATE NOCASE)",
+        quoted(schema)
+    );
+    let found = connection.query_row(&sql, (schema, table), |row| {
+        Ok(Used { data: row.get(0)?, indexes: row.get(1)? })
+    });
+    Ok(found.optional()?.unwrap_or(Used { data: 0, indexes: 0 }))
 }
 
 fn kilobytes(bytes: i64) -> Value {

@@ -31,6 +31,9 @@ rows! {
     3136, 16, WRONG_BASE =
         "This differential backup cannot be restored because the database has not been restored to the correct earlier \
          state.";
+    3137, 16, NO_SNAPSHOT =
+        "Database cannot be reverted. Either the primary or the snapshot names are improperly specified, all other \
+         snapshots have not been dropped, or there are missing files.";
     3145, 16, STOPAT_UNDER_SIMPLE =
         "The STOPAT option is not supported for databases that use the SIMPLE recovery model.";
     3147, 16, TEMPDB_REFUSED = "Backup and restore operations are not allowed on database tempdb.";

@@ -61,5 +61,8 @@ rows! {
     14528, 16, JOB_WITHOUT_STEPS = "Job \"{job}\" has no steps defined.";
     14545, 16, NOT_FOR_STEP_TYPE =
         "The {parameter} parameter is not valid for a job step of type '{subsystem}'.";
+    14607, 16, UNKNOWN_MAIL_PROFILE = "profile name is not valid";
+    14636, 16, NO_MAIL_PROFILE =
+        "No global profile is configured. Specify a profile name in the @profile_name parameter.";
     22022, 16, AGENT_REFUSES = "SQLServerAgent Error: {reason}.";
 }

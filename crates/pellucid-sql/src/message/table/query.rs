@@ -73,12 +73,19 @@ rows! {
         "The XML data type cannot be compared or sorted, except when using the IS NULL operator.";
     310, 15, MAXRECURSION_TOO_LARGE =
         "The value {most} specified for the MAXRECURSION option exceeds the allowed maximum of 32767.";
+    339, 16, IDENTITY_NULL = "DEFAULT or NULL are not allowed as explicit identity values.";
     408, 16, ORDER_BY_CONSTANT =
         "A constant expression was encountered in the ORDER BY list, position 1.";
     421, 16, XML_NOT_DISTINCT =
         "The xml data type cannot be selected as DISTINCT because it is not comparable.";
     447, 16, NOT_COLLATED = "Expression type {data_type} is invalid for COLLATE clause.";
     448, 16, UNKNOWN_COLLATION = "Invalid collation '{collation}'.";
+    484, 16, XML_NODES_WITHOUT_ALIAS =
+        "The table (and its columns) returned by a table-valued method need to be aliased.";
+    493, 16, XML_NODE_ALONE =
+        "The column '{column}' that was returned from the nodes() method cannot be used directly. It can only be used with \
+         one of the four XML data type methods, exist(), nodes(), query(), and value(), or in IS NULL and IS NOT NULL \
+         checks.";
     506, 16, BAD_ESCAPE =
         "The invalid escape character \"{escape}\" was specified in a LIKE predicate.";
     512, 16, MORE_THAN_ONE_ROW =
@@ -97,6 +104,9 @@ rows! {
     537, 16, BAD_LENGTH = "Invalid length parameter passed to the LEFT or SUBSTRING function.";
     544, 16, IDENTITY_INSERT_OFF =
         "Cannot insert explicit value for identity column in table '{table}' when IDENTITY_INSERT is set to OFF.";
+    545, 16, IDENTITY_WITHOUT_VALUE =
+        "Explicit value must be specified for identity column in table '{table}' either when IDENTITY_INSERT is set to \
+         ON or when a replication user is inserting into a NOT FOR REPLICATION identity column.";
     1007, 15, DECIMAL_OUT_OF_RANGE =
         "The number '{digits}' is out of the range for numeric representation (maximum precision 38).";
     1008, 16, ORDER_BY_VARIABLE =
@@ -118,6 +128,8 @@ rows! {
          they contain a set operator. To work around, wrap the SELECT containing a set operator using derived table or \
          common table expression or view and apply FOR XML or FOR JSON on top of it.";
     1087, 15, UNDECLARED_TABLE = "Must declare the table variable \"@{variable}\".";
+    2389, 16, XML_NOT_SINGLE =
+        "XQuery [value()]: 'value()' requires a singleton (or empty sequence), found operand of type 'xdt:untypedAtomic *'";
     2627, 14, DUPLICATE_KEY =
         "Violation of UNIQUE KEY constraint '{columns}'. Cannot insert duplicate key in object '{table}'.";
     2628, 16, TRUNCATED =
@@ -182,7 +194,14 @@ rows! {
         "Row tag omission (empty row tag name) cannot be used with attribute-centric FOR XML serialization.";
     7119, 16, LOB_TOO_LARGE =
         "Attempting to grow LOB beyond maximum allowed size of {bytes_most} bytes.";
+    8101, 16, IDENTITY_WITHOUT_LIST =
+        "An explicit value for the identity column in table '{table}' can only be specified when a column list is used \
+         and IDENTITY_INSERT is ON.";
     8102, 16, IDENTITY_UPDATED = "Cannot update identity column '{column}'.";
+    8106, 16, NO_IDENTITY =
+        "Table '{table}' does not have the identity property. Cannot perform SET operation.";
+    8107, 16, IDENTITY_INSERT_ELSEWHERE =
+        "IDENTITY_INSERT is already ON for table '{other}'. Cannot perform SET operation for table '{table}'.";
     8116, 16, BAD_ARGUMENT =
         "Argument data type {data_type} is invalid for argument {number} of {function} function.";
     8120, 16, NOT_GROUPED_IN_SELECT =
@@ -207,6 +226,8 @@ rows! {
         "The column '{column}' was specified multiple times for '{table}'.";
     8158, 16, MORE_COLUMNS = "'{table}' has more columns than were specified in the column list.";
     8159, 16, FEWER_COLUMNS = "'{table}' has fewer columns than were specified in the column list.";
+    8167, 16, UNPIVOT_TYPES =
+        "The type of column \"{column}\" conflicts with the type of other columns specified in the UNPIVOT list.";
     8623, 16, PLAN_TOO_LARGE =
         "The query processor ran out of internal resources and could not produce a query plan. This is a rare event \
          and only expected for extremely complex queries or queries that reference a very large number of tables or \

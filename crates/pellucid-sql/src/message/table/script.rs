@@ -119,10 +119,18 @@ rows! {
         "The object '{name}' does not exist in database '{database}' or is invalid for this operation.";
     15150, 16, CANNOT_DROP_FIXED = "Cannot drop the {what} '{name}'.";
     15281, 16, COMPONENT_OFF =
-        "SQL Server blocked access to procedure 'sys.{name}' of component '{component}' because this component is turned \
+        "SQL Server blocked access to procedure '{name}' of component '{component}' because this component is turned \
          off as part of the security configuration for this server. A system administrator can enable the use of \
          '{enabled}' by using sp_configure. For more information about enabling '{searched}', search for '{named}' in SQL \
          Server Books Online.";
+    15291, 16, UNKNOWN_USER =
+        "Terminating this procedure. The User name '{user}' is absent or invalid.";
+    15406, 16, NO_LOGIN_TO_BE =
+        "Cannot execute as the server principal because the principal \"{name}\" does not exist, this type of principal \
+         cannot be impersonated, or you do not have permission.";
+    15517, 16, NO_USER_TO_BE =
+        "Cannot execute as the database principal because the principal \"{name}\" does not exist, this type of principal \
+         cannot be impersonated, or you do not have permission.";
     18054, 16, UNKNOWN_RAISED =
         "Error {number}, severity {severity}, state {state} was raised, but no message with that error number was \
          found in sys.messages. If error is larger than 50000, make sure the user-defined message is added using \

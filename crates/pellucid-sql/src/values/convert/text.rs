@@ -188,14 +188,11 @@ fn exponent_text(exponent: i32) -> String {
     format!("e{sign}{:03}", exponent.abs())
 }
 
-/// Text as XML: only text without markup is taken, and comes out as XML's text does.
+/// Text as XML.
 pub(super) fn to_xml(value: Value, from: SqlType) -> Result<String> {
     match value {
         Value::Text(text) if from == SqlType::Xml => Ok(text),
-        Value::Text(text) if text.contains(['<', '&']) => {
-            Err(Error::Unsupported("conversion of markup to xml".to_owned()))
-        }
-        Value::Text(text) => Ok(text.replace("\r\n", "\n").replace('>', "&gt;")),
+        Value::Text(text) => crate::values::xml::normal(&text),
         _ => Err(Error::NoConversion(from, SqlType::Xml)),
     }
 }

@@ -96,7 +96,7 @@ fn precedence(data_type: SqlType) -> u8 {
         SmallDateTime => 20,
         DateTime => 21,
         DateTime2(_) => 22,
-        Xml => 23,
+        Xml | XmlNode => 23,
         Variant => 24,
     }
 }

@@ -1,0 +1,246 @@
+//! Goal: the catalog and the functions and procedures about it say what is there, and what there is not by its number.
+//!
+//! Method: a database that the script makes; expected rows are worked out by hand after Microsoft's pages.
+
+use crate::sql_queries::prints;
+use crate::sql_server::Server;
+
+const TABLES: &str = "CREATE TABLE p (id int IDENTITY PRIMARY KEY, n varchar(10) NOT NULL, u int UNIQUE, d int DEFAULT (5))
+    CREATE TABLE c (id int, pid int CONSTRAINT fkp REFERENCES p(id) ON DELETE CASCADE, other int REFERENCES p(u))
+    INSERT p (n, u) VALUES ('x', 1), ('y', 2)\n";
+
+#[test]
+fn constraints_and_columns_are_in_the_catalog() {
+    for (query, expected) in [
+        (
+            "SELECT name, OBJECT_NAME(parent_object_id), OBJECT_NAME(referenced_object_id), delete_referential_action_desc,
+               is_system_named FROM sys.foreign_keys WHERE name = 'fkp'
+             SELECT COL_NAME(parent_object_id, parent_column_id), COL_NAME(referenced_object_id, referenced_column_id)
+             FROM sys.foreign_key_columns ORDER BY 1",
+            &["fkp c p CASCADE 0", "other u", "pid id"][..],
+        ),
+        (
+            "SELECT d.definition FROM sys.default_constraints d JOIN sys.columns c ON c.default_object_id = d.object_id
+               AND c.object_id = d.parent_object_id WHERE c.name = 'd'
+             SELECT name, seed_value, increment_value, last_value FROM sys.identity_columns
+             SELECT COUNT(*) FROM sys.check_constraints
+             SELECT COUNT(*) FROM sys.stats s JOIN sys.stats_columns k ON k.object_id = s.object_id AND k.stats_id = s.stats_id",
+            &["(5)", "id 1 1 2", "0", "1"],
+        ),
+        (
+            "SELECT OBJECTPROPERTY(OBJECT_ID('p'), 'IsUserTable'), OBJECTPROPERTY(OBJECT_ID('p'), 'TableHasIdentity'),
+               OBJECTPROPERTY(OBJECT_ID('c'), 'TableHasForeignKey'), OBJECTPROPERTY(OBJECT_ID('c'), 'TableHasPrimaryKey'),
+               OBJECTPROPERTY(OBJECT_ID('sys.databases'), 'IsMSShipped'), OBJECTPROPERTY(NULL, 'IsTable'),
+               OBJECTPROPERTY(OBJECT_ID('p'), 'nothing')
+             SELECT COLUMNPROPERTY(OBJECT_ID('p'), 'id', 'IsIdentity'), COLUMNPROPERTY(OBJECT_ID('p'), 'n', 'AllowsNull'),
+               COLUMNPROPERTY(OBJECT_ID('p'), 'none', 'AllowsNull'), INDEX_COL('p', 1, 1), IDENT_CURRENT('p'),
+               IDENT_SEED('p'), IDENT_INCR('p'), IDENT_CURRENT('c')
+             SELECT name FROM sys.objects WHERE OBJECTPROPERTY(object_id, 'IsUserTable') = 1 ORDER BY name",
+            &["1 1 1 0 1 NULL NULL", "1 0 NULL id 2 1 1 NULL", "c", "p"],
+        ),
+        (
+            "SELECT CASE WHEN OBJECT_ID('sys.dm_db_log_info') > 0 THEN 'there' END, LOGINPROPERTY('sa', 'IsLocked'),
+               LOGINPROPERTY('nobody', 'IsLocked')
+             SELECT severity, text FROM sys.messages WHERE message_id = 208
+             SELECT description FROM master.dbo.sysmessages WHERE error = 208",
+            &["there 0 NULL", "16 Invalid object name '%ls'.", "Invalid object name '%ls'."],
+        ),
+        (
+            "SELECT index_id, index_type_desc, avg_fragmentation_in_percent, page_count
+             FROM sys.dm_db_index_physical_stats(DB_ID(), OBJECT_ID('p'), NULL, NULL, 'LIMITED') ORDER BY index_id
+             SELECT COUNT(*) FROM sys.dm_db_index_physical_stats(DB_ID(), OBJECT_ID('c'), 1, 0, DEFAULT)
+             SELECT COUNT(*) FROM sys.dm_db_index_physical_stats(DB_ID(), 0, -1, 0, NULL)
+             SELECT rows, rowcnt FROM sys.sysindexes WHERE id = OBJECT_ID('p') AND indid < 2
+             SELECT type_desc, total_pages FROM sys.allocation_units u JOIN sys.partitions p ON p.hobt_id = u.container_id
+             WHERE p.object_id = OBJECT_ID('p') AND p.index_id = 1",
+            &["1 CLUSTERED INDEX 0.0 1", "2 NONCLUSTERED INDEX 0.0 1", "0", "3", "2 2", "IN_ROW_DATA 1"],
+        ),
+    ] {
+        prints(&format!("{TABLES}{query}"), expected);
+    }
+}
+
+#[test]
+fn identities_take_values_where_a_session_says_so() {
+    let script = "CREATE TABLE t (id int IDENTITY PRIMARY KEY, n varchar(10))
+        CREATE TABLE u (id int IDENTITY PRIMARY KEY)
+        CREATE TABLE v (id int)
+        GO
+        SET IDENTITY_INSERT dbo.t ON
+        INSERT t (id, n) VALUES (10, 'ten')
+        GO
+        INSERT t VALUES ('x')
+        GO
+        INSERT t (n) VALUES ('x')
+        GO
+        INSERT t (id, n) SELECT NULL, 'x'
+        GO
+        INSERT t (id, n) VALUES (DEFAULT, 'x')
+        GO
+        UPDATE t SET id = 3
+        GO
+        SET IDENTITY_INSERT u ON
+        GO
+        SET IDENTITY_INSERT v ON
+        GO
+        SET IDENTITY_INSERT none ON
+        GO
+        EXEC('SET IDENTITY_INSERT t OFF; INSERT t (n) VALUES (''inner'')')
+        INSERT t (id, n) SELECT id + 20, n FROM t
+        GO
+        SET IDENTITY_INSERT t OFF
+        INSERT t (n) VALUES ('next')
+        GO
+        INSERT t (id, n) VALUES (1, 'x')
+        GO
+        SELECT id, n FROM t ORDER BY id";
+    prints(
+        script,
+        &[
+            "Msg 8101",
+            "An explicit value for the identity column in table 't' can only be specified when a column list is used and \
+             IDENTITY_INSERT is ON.",
+            "Msg 545",
+            "Explicit value must be specified for identity column in table 't' either when IDENTITY_INSERT is set to ON or \
+             when a replication user is inserting into a NOT FOR REPLICATION identity column.",
+            "Msg 339",
+            "DEFAULT or NULL are not allowed as explicit identity values.",
+            "Msg 339",
+            "DEFAULT or NULL are not allowed as explicit identity values.",
+            "Msg 8102",
+            "Cannot update identity column 'id'.",
+            "Msg 8107",
+            "IDENTITY_INSERT is already ON for table 'q.dbo.t'. Cannot perform SET operation for table 'u'.",
+            "Msg 8106",
+            "Table 'v' does not have the identity property. Cannot perform SET operation.",
+            "Msg 1088",
+            "Cannot find the object \"none\" because it does not exist or you do not have permissions.",
+            "Msg 544",
+            "Cannot insert explicit value for identity column in table 't' when IDENTITY_INSERT is set to OFF.",
+            "10 ten",
+            "11 inner",
+            "30 ten",
+            "31 inner",
+            "32 next",
+        ],
+    );
+}
+
+#[test]
+fn what_a_server_counts_is_there_without_rows() {
+    prints(
+        "SELECT COUNT(*) FROM sys.dm_exec_query_stats qs CROSS APPLY sys.dm_exec_sql_text(qs.sql_handle) st
+           OUTER APPLY sys.dm_exec_query_plan(qs.plan_handle) qp
+         SELECT COUNT(*) FROM ::fn_trace_gettable('x.trc', default) t JOIN sys.trace_events e
+           ON e.trace_event_id = t.EventClass
+         SELECT COUNT(*) FROM sys.dm_io_virtual_file_stats(NULL, NULL)
+         SELECT COUNT(*), MAX(wait_time_ms) FROM sys.dm_os_wait_stats
+         SELECT COUNT(*) FROM sys.dm_db_log_info(DB_ID())
+         SELECT MIN(vlf_status), MIN(li.file_id) FROM sys.databases d CROSS APPLY sys.dm_db_log_info(d.database_id) li
+         SELECT CASE WHEN COUNT(*) = (SELECT cpu_count FROM sys.dm_os_sys_info) THEN 'as many' END FROM sys.dm_os_schedulers
+         SELECT system_memory_state_desc FROM sys.dm_os_sys_memory WHERE total_physical_memory_kb < available_physical_memory_kb
+         CREATE TABLE #l (u int, f int, s bigint, o bigint, q int, st int, p int, lsn numeric(25, 0))
+         INSERT #l EXEC ('DBCC LOGINFO (q) WITH NO_INFOMSGS')
+         DECLARE @d sysname = 'q'
+         INSERT #l EXEC sp_executesql N'DBCC LOGINFO (@d) WITH NO_INFOMSGS', N'@d sysname', @d
+         SELECT COUNT(*), MIN(st) FROM #l
+         SELECT MIN(size) FROM sys.master_files WHERE database_id = DB_ID('tempdb')",
+        &["0", "0", "0", "0 NULL", "1", "2 2", "as many", "2 2", "8"],
+    );
+}
+
+#[test]
+fn nobody_else_is_there_and_no_mail_goes_out() {
+    prints(
+        "EXECUTE AS USER = 'dbo'
+         REVERT
+         EXECUTE AS LOGIN = 'sa'
+         REVERT
+         GO
+         CREATE PROCEDURE pr WITH RECOMPILE, EXECUTE AS OWNER AS SELECT 'ran'
+         GO
+         EXEC pr
+         EXECUTE AS USER = 'nobody'
+         GO
+         EXECUTE AS LOGIN = 'nobody'
+         GO
+         ALTER AUTHORIZATION ON DATABASE::q TO sa
+         EXEC sp_changedbowner 'sa'
+         ALTER AUTHORIZATION ON DATABASE::q TO nobody
+         GO
+         ALTER AUTHORIZATION ON DATABASE::none TO sa
+         GO
+         EXEC msdb.dbo.sp_send_dbmail @recipients = 'a@b', @subject = 's'
+         GO
+         EXEC msdb.dbo.sysmail_delete_mailitems_sp @sent_before = '2020-01-01'
+         EXEC msdb.dbo.sysmail_help_status_sp
+         EXEC sp_change_users_login 'Report'
+         EXEC xp_loginconfig 'login mode'
+         EXEC master.sys.xp_regread @key = 'Software\\None', @rootkey = 'HKEY_LOCAL_MACHINE'
+         EXEC sp_cycle_errorlog
+         DELETE FROM msdb.dbo.sysssislog WHERE endtime < '20110101'
+         SELECT @@ROWCOUNT
+         CREATE INDEX i ON msdb.dbo.backupset (backup_finish_date)
+         GO
+         DELETE FROM msdb.dbo.backupset
+         GO
+         EXEC none..sp_send_dbmail
+         GO
+         RESTORE DATABASE q FROM DATABASE_SNAPSHOT = 'x'",
+        &[
+            "ran",
+            "Msg 15517",
+            "Cannot execute as the database principal because the principal \"nobody\" does not exist, this type of \
+             principal cannot be impersonated, or you do not have permission.",
+            "Msg 15406",
+            "Cannot execute as the server principal because the principal \"nobody\" does not exist, this type of \
+             principal cannot be impersonated, or you do not have permission.",
+            "Msg 15151",
+            "Cannot find the principal 'nobody', because it does not exist or you do not have permission.",
+            "Msg 15151",
+            "Cannot find the database 'none', because it does not exist or you do not have permission.",
+            "Msg 15281",
+            "SQL Server blocked access to procedure 'dbo.sp_send_dbmail' of component 'Database Mail XPs' because this \
+             component is turned off as part of the security configuration for this server. A system administrator can \
+             enable the use of 'Database Mail XPs' by using sp_configure. For more information about enabling 'Database \
+             Mail XPs', search for 'Database Mail XPs' in SQL Server Books Online.",
+            "STOPPED",
+            "login mode Mixed",
+            "0",
+            "The log of events is one file here, and goes on: nothing of it is put away.",
+            "0",
+            "No index 'i' is made: what 'msdb.dbo.backupset' shows has indexes of its own.",
+            "Msg 50001",
+            "'change of msdb.dbo.backupset' is not supported.",
+            "Msg 911",
+            "Database 'none' does not exist. Make sure that the name is entered correctly.",
+            "Msg 3137",
+            "Database cannot be reverted. Either the primary or the snapshot names are improperly specified, all other \
+             snapshots have not been dropped, or there are missing files.",
+            "Msg 3013",
+            "RESTORE DATABASE is terminating abnormally.",
+        ],
+    );
+}
+
+#[test]
+fn help_and_space_are_told_in_one_place() {
+    let server = Server::with(&[]);
+    let script = "CREATE DATABASE q\nGO\nUSE q\nCREATE TABLE t (id int IDENTITY PRIMARY KEY, n nvarchar(20) NULL)\n
+        CREATE INDEX ix ON t (n DESC)\nGO\nEXEC sp_help 't'\nEXEC sp_help 'none'\nGO\nEXEC sp_help\n
+        EXEC sp_spaceused @oneresultset = 1\nUSE msdb\nEXEC sp_spaceused";
+    let said = server.run(script);
+    for shown in [
+        "t dbo user table",
+        "id int no 4 10 0 no",
+        "n nvarchar no 40   yes",
+        "ix nonclustered located on PRIMARY n(-)",
+        "PRIMARY KEY PK_t",
+        "The object 'none' does not exist in database 'q' or is invalid for this operation.",
+        "t dbo user table",
+        "database_name database_size unallocated space reserved data index_size unused",
+        "msdb ",
+    ] {
+        assert!(said.stdout.contains(shown), "{shown}: {said:?}");
+    }
+}

@@ -1,0 +1,121 @@
+//! Goal: PIVOT, UNPIVOT and the methods of xml give what SQL Server's give.
+//!
+//! Method: scripts through the program; expected rows are worked out by hand after Microsoft's pages of PIVOT and of xml.
+
+use crate::sql_queries::prints;
+
+const SALES: &str = "CREATE TABLE #s (y int, q char(2), amt decimal(9, 2), who varchar(10))
+    INSERT #s VALUES (2020, 'Q1', 10, 'a'), (2020, 'Q1', 5, 'a'), (2020, 'q2', 7, 'a'), (2021, 'Q1', NULL, 'b'),
+      (2021, 'Q3', 2, 'b')\n";
+
+#[test]
+fn a_column_is_made_of_each_value() {
+    let warned = "Warning: Null value is eliminated by an aggregate or other SET operation.";
+    for (query, expected) in [
+        (
+            "SELECT * FROM #s PIVOT (SUM(amt) FOR q IN ([Q1], [Q2], Q4)) AS p ORDER BY y",
+            &["2020 a 15.00 7.00 NULL", "2021 b NULL NULL NULL", warned][..],
+        ),
+        (
+            "SELECT y, isnull([Q1], 0) a, p.Q2 FROM (SELECT y, q, 1 AS d FROM #s) s
+               PIVOT (COUNT(d) FOR q IN ([Q1], [Q2])) AS p WHERE p.Q1 > 0 ORDER BY y",
+            &["2020 2 1", "2021 1 0"],
+        ),
+        (
+            "SELECT p.y, d.name, p.Q1 FROM (SELECT y, q, amt FROM #s WHERE amt > 0) s
+               PIVOT (MAX(amt) FOR q IN (Q1)) AS p JOIN sys.databases d ON d.database_id = p.y - 2019 ORDER BY 1",
+            &["2020 master 10.00", "2021 tempdb NULL"],
+        ),
+        (
+            "SELECT [1], [2] FROM (SELECT 1 AS k, 5 AS v UNION ALL SELECT 2, 6 UNION ALL SELECT 2, 7) z
+               PIVOT (SUM(v) FOR k IN ([1], [2])) p",
+            &["5 13"],
+        ),
+        (
+            "SELECT * FROM (SELECT 1 AS k, 2 AS v) z PIVOT (SUM(v) FOR k IN ([1], [1])) p",
+            &[
+                "Msg 8156",
+                "The column '1' was specified multiple times for 'p'.",
+            ],
+        ),
+        (
+            "SELECT * FROM #s PIVOT (SUM(none) FOR q IN ([Q1])) AS p",
+            &["Msg 207", "Invalid column name 'none'."],
+        ),
+        (
+            "SELECT y, v, n FROM (SELECT 9 AS y, 1 AS a, CAST(NULL AS int) AS b, 3 AS c) s
+               UNPIVOT (v FOR n IN (a, b, c)) u",
+            &["9 1 a", "9 3 c"],
+        ),
+        (
+            "SELECT * FROM #s UNPIVOT (v FOR n IN (y, q)) u",
+            &[
+                "Msg 8167",
+                "The type of column \"q\" conflicts with the type of other columns specified in the UNPIVOT list.",
+            ],
+        ),
+    ] {
+        prints(&format!("{SALES}{query}"), expected);
+    }
+}
+
+#[test]
+fn xml_is_asked_by_paths() {
+    for (query, expected) in [
+        (
+            "DECLARE @x xml = '<A>1</A><A>2</A><B id=\"7\"> t </B>'
+             SELECT t.value('.', 'VARCHAR(512)') AS v FROM @x.nodes('/A') AS x(t)
+             SELECT @x.value('(/B/@id)[1]', 'int'), @x.exist('/B[@id=7]'), @x.exist('/C'), @x.query('/A')
+             SELECT @x.query('/B').value('(B)[1]', 'varchar(10)') + '|'",
+            &["1", "2", "7 1 0 <A>1</A><A>2</A>", " t |"][..],
+        ),
+        // How scripts cut a list into its parts.
+        (
+            "SELECT Split.a.value('.', 'VARCHAR(100)') + ';' AS s
+             FROM (SELECT CAST('<M>' + REPLACE('a,b,,c&amp;d', ',', '</M><M>') + '</M>' AS XML) AS D) AS A
+             CROSS APPLY D.nodes('/M') AS Split(a)",
+            &["a;", "b;", ";", "c&d;"],
+        ),
+        (
+            "SELECT n.c.value('@n', 'int') n, n.c.query('.') q
+             FROM (SELECT CAST('<r><a n=\"1\"/><a n=\"2\"><k>z</k></a></r>' AS xml) AS d UNION ALL SELECT NULL) t
+             OUTER APPLY t.d.nodes('/r/a') n(c)",
+            &["1 <a n=\"1\"/>", "2 <a n=\"2\"><k>z</k></a>", "NULL NULL"],
+        ),
+        (
+            "CREATE TABLE #x (id int, record xml)
+             INSERT #x VALUES (1, N'<Record id=\"5\">\n  <v>9</v>\n</Record>'), (2, NULL)
+             SELECT id, record.value('(./Record/@id)[1]', 'int'), record.value('(/Record/v/text())[1]', 'int') FROM #x
+             SELECT record FROM #x WHERE record.exist('/Record/v') = 1",
+            &["1 5 9", "2 NULL NULL", "<Record id=\"5\"><v>9</v></Record>"],
+        ),
+    ] {
+        prints(query, expected);
+    }
+}
+
+#[test]
+fn what_xml_does_not_take_is_told() {
+    for (query, number) in [
+        ("DECLARE @x xml = '<A/>' SELECT c FROM @x.nodes('/A') t(c)", 493),
+        ("DECLARE @x xml = '<A/>' SELECT * FROM @x.nodes('/A') t(c)", 493),
+        ("DECLARE @x xml = '<A/>' SELECT c.value('/A[1]', 'int') FROM @x.nodes('/A') t(c)", 50001),
+        ("DECLARE @x xml = '<A/>' SELECT @x.value('/A', 'int')", 2389),
+        ("DECLARE @x xml = '<A>1</B>'", 9436),
+        ("DECLARE @x xml = '<A' + '>'", 9436),
+        ("DECLARE @x xml = 'a & b'", 9411),
+        ("DECLARE @x xml = '<!DOCTYPE a [<!ENTITY e \"x\">]><a>&e;</a>'", 50001),
+        ("DECLARE @x xml = '<a xmlns=\"u\"/>'", 50001),
+        (
+            "DECLARE @x xml = REPLICATE(CAST('<a>' AS varchar(max)), 200) + REPLICATE('</a>', 200)",
+            6335,
+        ),
+        ("DECLARE @x xml = '<A/>' SELECT @x.value('for $a in /A return $a', 'int')", 50001),
+        ("SELECT 1 FROM (SELECT 'x' AS t) s CROSS APPLY t.nodes('/a') n(c)", 258),
+    ] {
+        let server = crate::sql_server::Server::with(&[]);
+        let said = server.run(query);
+        let shown = format!("{}{}", said.stdout, said.stderr);
+        assert!(shown.contains(&format!("Msg {number},")), "{query}: {shown}");
+    }
+}
