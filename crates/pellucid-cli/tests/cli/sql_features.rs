@@ -202,12 +202,12 @@ fn what_is_refused_is_refused_before_anything_was_changed() {
     // Others are refused when they are reached, as SQL Server refuses names, and change nothing themselves.
     server.run("USE app CREATE TABLE t(a int) INSERT t VALUES (1)");
     for statement in [
-        "INSERT t SELECT 2 FROM sys.dm_os_wait_stats",
+        "INSERT t SELECT 2 FROM sys.dm_xe_sessions",
         "INSERT t SELECT CHECKSUM(3)",
         "INSERT t EXEC sp_lock",
         "UPDATE t SET a = @@IDLE",
         "DELETE t WHERE a IN (SELECT rsc_dbid FROM syslockinfo)",
-        "SELECT 1 AS a INTO u FROM sys.dm_os_wait_stats",
+        "SELECT 1 AS a INTO u FROM sys.dm_xe_sessions",
     ] {
         assert_eq!(numbers(&server, &format!("USE app {statement}")), ["50001"], "{statement}");
         assert_eq!(tables(), ["t"], "{statement}");

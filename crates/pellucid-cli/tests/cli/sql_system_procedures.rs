@@ -43,8 +43,10 @@ fn the_log_of_the_server_is_read_and_listed() {
     let kept = "CREATE TABLE #l(n int, d datetime, s bigint) INSERT #l EXEC xp_enumerrorlogs 1
         SELECT COUNT(*) FROM #l WHERE d > '20200101'";
     assert_eq!(shown(&server, kept), ["1"]);
-    let cycle = refused(&server, "EXEC sp_cycle_errorlog");
-    assert_eq!(cycle[0].1, "'sp_cycle_errorlog' is not supported.");
+    let events = shown(&server, "EXEC sp_readerrorlog").len();
+    let told = server.run("EXEC sp_cycle_errorlog").succeeded();
+    assert!(told.contains("The log of events is one file here, and goes on"), "{told}");
+    assert!(shown(&server, "EXEC sp_readerrorlog").len() >= events);
 }
 
 #[test]
@@ -100,7 +102,8 @@ WHILE @i < 200 BEGIN SET @i += 1 INSERT t VALUES (@i, REPLICATE(N'x', 90)) END";
     assert!(whole.contains("database_name database_size unallocated space"), "{whole}");
     assert!(whole.contains("reserved data index_size unused") && whole.contains(" MB"), "{whole}");
     assert!(shown(&server, "EXEC sp_spaceused")[0].starts_with("master|"));
-    assert_eq!(refused(&server, "USE msdb EXEC sp_spaceused")[0].0, "Msg 50001");
+    let of_msdb = shown(&server, "USE msdb EXEC sp_spaceused");
+    assert!(of_msdb.iter().any(|row| row.starts_with("msdb|")), "{of_msdb:?}");
     let temporary =
         shown(&server, "CREATE TABLE #h(a int) INSERT #h VALUES (1) EXEC sp_spaceused '#h'");
     assert!(temporary[0].starts_with("#h|1|"), "{temporary:?}");

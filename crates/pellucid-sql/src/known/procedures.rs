@@ -221,7 +221,7 @@ pub(crate) const OF_MSDB: &str = "
     sp_maintplan_update_log sp_maintplan_update_subplan sp_manage_jobs_by_login sp_managed_backup
     sp_msx_defect sp_msx_enlist sp_msx_get_account sp_msx_set_account sp_notify_operator
     sp_post_msx_operation sp_readrequest sp_remove_job_from_targets sp_resync_targetserver
-    sp_revoke_login_from_proxy sp_revoke_proxy_from_subsystem sp_send_dbmail sp_set_sqlagent_properties
+    sp_revoke_login_from_proxy sp_revoke_proxy_from_subsystem sp_set_sqlagent_properties
     sp_ssis_addfolder sp_ssis_getfolder sp_syscollector_create_collection_item
     sp_syscollector_create_collection_set sp_syscollector_create_collector_type
     sp_syscollector_delete_collection_item sp_syscollector_delete_collection_set

@@ -137,7 +137,7 @@ pub(crate) const COMPATIBILITY: &str = "
 /// Functions within `sys` that give tables.
 pub(crate) const TABLE_FUNCTIONS: &str = "
     dm_cryptographic_provider_keys dm_cryptographic_provider_sessions dm_db_database_page_allocations
-    dm_db_incremental_stats_properties dm_db_index_physical_stats
+    dm_db_incremental_stats_properties
     dm_db_objects_disabled_on_compatibility_level_change
     dm_db_page_info dm_db_stats_histogram dm_db_stats_properties dm_db_stats_properties_internal
     dm_exec_cached_plan_dependent_objects dm_exec_cursors dm_exec_describe_first_result_set
