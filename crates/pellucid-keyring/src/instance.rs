@@ -234,9 +234,14 @@ pub(super) fn unnamed_group(home: &Path) -> Option<u32> {
     group(home).filter(|_| !is_configured(home))
 }
 
-pub(super) fn make_directories(home: &Path) -> Result<()> {
+/// Makes the instance's own directory, where nobody else has a hand in the way to it.
+pub(super) fn make_home(home: &Path) -> Result<()> {
     trusted::check(home)?;
-    make_for_owner(home)?;
+    make_for_owner(home)
+}
+
+pub(super) fn make_directories(home: &Path) -> Result<()> {
+    make_home(home)?;
     // Somebody may have been there first.
     trusted::check(&home.join("keyring"))?;
     // By the umask of whoever made it, any directory may be 0750: only what is named as the machine's is so on purpose.

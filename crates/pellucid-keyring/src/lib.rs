@@ -28,7 +28,8 @@
 //! each file opens under one of the two.
 //!
 //! A change holds `keyring/lock` (`lock.rs`), so that there is one writer at a time. Readers take
-//! no lock: they try the next key if a file does not open under the present one.
+//! no lock: they try the next key if a file does not open under the present one. Whoever makes a
+//! keyring holds `making.lock` as well (`making.rs`), which readers of one without keys wait for.
 #![forbid(unsafe_code)]
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]
 #![cfg_attr(not(test), deny(clippy::panic, clippy::unreachable))]
@@ -48,6 +49,7 @@ mod found;
 mod history;
 mod instance;
 mod lock;
+mod making;
 mod master;
 mod moving;
 mod password_file;
@@ -78,6 +80,7 @@ pub use events::{
     check_events, read_events, restart_events, Action, Event, EventLog, LogBreak, Wrong,
 };
 pub use found::{Damaged, Found};
+pub use making::Making;
 pub use master::{back_up_service_key, read_key_backup, Change, Lost};
 pub use moving::{Carried, Fate};
 pub use password_file::MasterKey;
@@ -94,7 +97,8 @@ use pellucid::error::{Error, Result, Subject};
 use pellucid::message;
 use pellucid::secret::Secret32;
 use pellucid::shown::Shown;
-use sealed_file::{Kind, SealedFile};
+use pellucid_files::paths::is_there;
+use sealed_file::SealedFile;
 
 /// The name of the certificate that is made if the keyring has none.
 pub const DEFAULT_CERTIFICATE: &str = "pellucid";
@@ -135,12 +139,31 @@ impl Keyring {
         instance::passed_over()
     }
 
-    /// Opens the keyring of an instance.
+    /// Opens the keyring of an instance. While another process makes it, that is waited for.
     ///
     /// # Errors
     /// [`Error::MissingKey`] if there is none, or the service master key is another one;
     /// [`Error::Misuse`] if others can read it; [`Error::Unauthentic`] if a file is damaged.
     pub fn open(home: &Path) -> Result<Self> {
+        match Self::open_now(home) {
+            Err(error) if Self::may_be_made_since(home, &error) => Self::open_now(home),
+            opened => opened,
+        }
+    }
+
+    /// Whether a keyring that did not open for want of a key may have it by now: whoever makes it is waited for. Nobody is asked twice for
+    /// a service master key that lies elsewhere.
+    fn may_be_made_since(home: &Path, error: &Error) -> bool {
+        match error {
+            _ if Making::wait_if_begun(home) => true,
+            Error::MissingKey { .. } => is_there(&home.join("service.key")),
+            Error::Message { message, .. } => *message == message::MASTER_KEY_MISSING,
+            _ => false,
+        }
+    }
+
+    /// The same without waiting, for whoever makes it.
+    fn open_now(home: &Path) -> Result<Self> {
         let file = master::master_file(home);
         // A second look, because a service master key may be exchanged meanwhile.
         let mut opened = Self::read_master_key(home, &file);
@@ -178,13 +201,13 @@ impl Keyring {
         let later = match master::next_file(&self.home).read(&service_key::service_key(&self.home)?)
         {
             Ok(Some(bytes)) => master::as_key(file, &bytes)?,
-            _ => Self::open(&self.home)?.master_key,
+            _ => Self::open_now(&self.home)?.master_key,
         };
         file.read(&later).map(with(&later)).or_else(|_| read.map(with(&self.master_key)))
     }
 
-    /// Opens the keyring, or makes what is missing. Two processes that do so at once end with the
-    /// same keys.
+    /// Opens the keyring, or makes what is missing. Of processes that do so at once one makes it, and the
+    /// others wait for it.
     ///
     /// A key is only made where nothing is sealed under the one it would replace: keys are made from
     /// the top and never removed, so a child without its parent is a loss, not a beginning.
@@ -192,42 +215,84 @@ impl Keyring {
     /// # Errors
     /// As [`Keyring::open`], also for a lost key; [`Error::Io`] if a file cannot be written.
     pub fn open_or_create(home: &Path) -> Result<(Self, Made)> {
-        let mut made = Made::default();
-        let path = home.join("keyring/master.key");
-        instance::make_directories(home)?;
-        let service_key = match service_key::read_service_key(home)? {
-            Some(key) => key,
-            // Looked at in this order: another process makes the parent first.
-            None if path.exists()
-                || master::next_file(home).path().exists()
-                || master::has_children(home)? =>
-            {
-                service_key::read_service_key(home)?.ok_or_else(|| {
-                    lost(SMK, home.join("service.key"), "; systemd may have it as a credential")
-                })?
-            }
-            None => {
-                Event::new(Action::Created, "service master key").record(home)?;
-                made.service_master_key = service_key::make_service_key(home)?;
-                service_key::read_service_key(home)?
-                    .ok_or_else(|| Error::missing_key(SMK, "it vanished after it was made"))?
-            }
-        };
-        if !path.exists() {
-            if !master::passwords(home)?.is_empty() && !path.exists() {
-                return Err(Error::message(message::MASTER_KEY_MISSING, ""));
-            }
-            if master::has_children(home)? && !path.exists() {
-                return Err(lost(DMK, path, ""));
-            }
-            let file = SealedFile::new(path.clone(), Kind::MasterKey, "");
-            let fresh = Secret32::random()?;
-            Event::new(Action::Created, "database master key").record(home)?;
-            if file.create(&service_key, fresh.expose())? {
-                made.database_master_key = Some(path);
+        if instance::has_keyring(home) {
+            instance::make_directories(home)?;
+            if Self::is_made(home)? {
+                return Ok((Self::open(home)?, Made::default()));
             }
         }
-        Ok((Self::open(home)?, made))
+        let _making = Making::begin(home)?;
+        instance::make_directories(home)?;
+        // Nor does a change of keys come in between, such as the restoration of one.
+        let _lock = lock::Lock::take(home)?;
+        let made = match Self::is_made(home)? {
+            true => Made::default(),
+            false => Self::make(home)?,
+        };
+        Ok((Self::open_now(home)?, made))
+    }
+
+    /// Whether both master keys are there. Looked at in this order, because another process makes the parent first.
+    ///
+    /// # Errors
+    /// [`Error::MissingKey`] if one is lost; message 15581 if only a password opens the database master key.
+    fn is_made(home: &Path) -> Result<bool> {
+        let path = master::master_path(home);
+        let has_service_key = || service_key::read_service_key(home).map(|key| key.is_some());
+        if !has_service_key()? {
+            let has_below = is_there(&path)
+                || is_there(master::next_file(home).path())
+                || master::has_children(home)?;
+            if !has_below {
+                return Ok(false);
+            }
+            if !has_service_key()? {
+                let hint = "; systemd may have it as a credential";
+                return Err(lost(SMK, home.join("service.key"), hint));
+            }
+        }
+        Self::refuse_if_lost(home)?;
+        Ok(is_there(&path))
+    }
+
+    /// Refuses to make a database master key where there was one.
+    ///
+    /// # Errors
+    /// Message 15581 if only a password opens it; [`Error::MissingKey`] if it is lost.
+    fn refuse_if_lost(home: &Path) -> Result<()> {
+        let path = master::master_path(home);
+        if !is_there(&path) && !master::passwords(home)?.is_empty() && !is_there(&path) {
+            return Err(Error::message(message::MASTER_KEY_MISSING, ""));
+        }
+        if !is_there(&path) && master::has_children(home)? && !is_there(&path) {
+            return Err(lost(DMK, path, ""));
+        }
+        Ok(())
+    }
+
+    /// Makes the keys that are missing. No file that has the name of one is ever replaced.
+    fn make(home: &Path) -> Result<Made> {
+        let mut made = Made::default();
+        if service_key::read_service_key(home)?.is_none() {
+            Event::new(Action::Created, "service master key").record(home)?;
+            made.service_master_key = service_key::make_service_key(home)?;
+        }
+        let service_key = service_key::read_service_key(home)?
+            .ok_or_else(|| Error::missing_key(SMK, "it vanished after it was made"))?;
+        Self::refuse_if_lost(home)?;
+        let file = master::master_file(home);
+        let fresh = Secret32::random()?;
+        Event::new(Action::Created, "database master key").record(home)?;
+        if file.create(&service_key, fresh.expose())? {
+            made.database_master_key = Some(file.path().to_owned());
+        }
+        Ok(made)
+    }
+
+    /// Whether [`Keyring::open_or_create`] would make a keyring at `home`, or what is missing of one that was only begun. One that the
+    /// caller may not look into is there.
+    pub fn is_to_be_made(home: &Path) -> bool {
+        making::is_unmade(home).unwrap_or(false)
     }
 
     /// The machine's keyring, where this one is the caller's own and comes before it, and the caller may read that.

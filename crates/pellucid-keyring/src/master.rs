@@ -7,6 +7,7 @@
 use std::path::{Path, PathBuf};
 
 use super::lock::Lock;
+use super::making::Making;
 use super::password_file::{self, MasterKey};
 use super::pins::DIRECTORIES;
 use super::sealed_file::{
@@ -375,6 +376,7 @@ impl Keyring {
 /// Messages 15240 and 33062; as [`Keyring::open`] for the service master key.
 pub fn back_up_service_key(home: &Path, path: &Path, password: &Passphrase) -> Result<()> {
     password.check_new()?;
+    Making::wait_if_begun(home);
     let key = service_key::service_key(home)?;
     check_new(path)?;
     Event::new(Action::BackedUp, "service master key").record(home)?;

@@ -12,6 +12,7 @@ use zeroize::Zeroizing;
 use super::bundle::{fits, seal, Bundle, Entry, EntryKind, BUNDLE_BYTES_MOST};
 use super::certificates::{decode, encode, gets_companion};
 use super::databases::DatabaseMemory;
+use super::making::{is_unmade, Making};
 use super::master::{self, as_key, Change};
 use super::sealed_file::{
     check_new, check_value, may_replace, write_new, write_new_inside, Kind, SealedFile,
@@ -227,7 +228,7 @@ impl Bundle {
     /// # Errors
     /// What is wrong with the bundle or with the instance.
     pub fn plan(&self, home: &Path) -> Result<Vec<Carried>> {
-        let keyring = match is_empty(home)? {
+        let keyring = match is_unmade(home)? {
             true => None,
             false => Some(Keyring::open(home)?),
         };
@@ -272,11 +273,12 @@ impl Bundle {
             // An exchange of keys that was interrupted is finished first.
             drop(Change::begin(home)?);
         }
-        // Once more under the lock, below: here nothing is made yet.
+        // Once more under the locks, below: here nothing is made yet.
         refuse_conflicts(&self.plan(home)?)?;
+        let _making = is_unmade(home)?.then(|| Making::begin(home)).transpose()?;
         instance::make_directories(home)?;
         let _change = Change::begin(home)?;
-        let keyring = match is_empty(home)? {
+        let keyring = match is_unmade(home)? {
             true => None,
             false => Some(Keyring::open(home)?),
         };
@@ -323,24 +325,13 @@ impl Bundle {
         let master_key = as_key(&file, &key.ok_or_else(does_not_fit)?.content)?;
         match file.create(&service, master_key.expose())? {
             true => Ok(Keyring { home: home.to_owned(), master_key }),
-            // Whoever opens a keyring that is not there makes it, and takes no lock.
+            // Versions before `making.lock` took no lock.
             false => Err(Error::misuse(
                 Subject::File(file.path().to_owned()),
                 "another process has made it meanwhile; nothing was imported: import the bundle again",
             )),
         }
     }
-}
-
-/// Nothing is below the service master key: neither a database master key nor anything that needs one.
-fn is_empty(home: &Path) -> Result<bool> {
-    if !Keyring::is_at(home) {
-        return Ok(true);
-    }
-    let keys = [master::master_path(home), master::next_file(home).path().to_owned()];
-    Ok(!keys.iter().any(|key| key.exists())
-        && !master::has_children(home)?
-        && master::passwords(home)?.is_empty())
 }
 
 fn fate_of_certificate(coming: &Stored, own: &Found<Stored>) -> Result<Fate> {

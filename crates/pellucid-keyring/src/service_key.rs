@@ -7,6 +7,7 @@ use pellucid::secret::Secret32;
 use pellucid::shown::Shown;
 
 use super::instance::{group, has_keyring};
+use super::making::is_unmade;
 use super::provider;
 use super::sealed_file::{link_new, sync_parent, write_temporary};
 
@@ -18,12 +19,17 @@ pub(super) fn read_service_key(home: &Path) -> Result<Option<Secret32>> {
 /// The service master key.
 pub(super) fn service_key(home: &Path) -> Result<Secret32> {
     read_service_key(home)?.ok_or_else(|| {
-        let cause = match has_keyring(home) {
-            true => format!(
+        let cause = match (has_keyring(home), is_unmade(home)) {
+            (true, Ok(true)) => format!(
+                "`{}` is not there, nor is anything sealed under it: the making of this keyring was interrupted; `pellucid init` \
+                 completes it",
+                home.join("service.key").shown()
+            ),
+            (true, _) => format!(
                 "`{}` is not there, and what is sealed under it is; systemd may have it as a credential",
                 home.join("service.key").shown()
             ),
-            false => format!(
+            (false, _) => format!(
                 "no keyring in `{}`; set `PELLUCID_HOME` to the one that has the keys",
                 home.shown()
             ),

@@ -4,6 +4,7 @@ use std::os::unix::fs::PermissionsExt;
 
 use pellucid::certificate::CertificateRequest;
 
+use super::sealed_file::Kind;
 use super::*;
 
 #[test]

@@ -50,17 +50,15 @@ impl std::fmt::Debug for Instance {
 }
 
 impl Instance {
-    /// Opens the instance of this process; makes it if there is none. Then nobody has asked for a database master key
-    /// yet, and CREATE MASTER KEY is not refused.
+    /// Opens the instance of this process; makes it if there is none, or one that was only begun. Then nobody has asked
+    /// for a database master key yet, and CREATE MASTER KEY is not refused.
     ///
     /// # Errors
     /// What keeps keyring or `msdb` from being opened.
     pub fn open(drives: Vec<(char, PathBuf)>) -> Result<Self> {
         let home = Keyring::locate()?;
-        let is_new = !Keyring::is_at(&home);
-        if is_new {
-            Keyring::open_or_create(&home)?;
-        }
+        let is_new = Keyring::is_to_be_made(&home)
+            && Keyring::open_or_create(&home)?.1.database_master_key.is_some();
         let (msdb, is_closed) = match open_msdb(&home) {
             Ok(msdb) => (msdb, false),
             // OPEN MASTER KEY and ALTER MASTER KEY are to be had all the same.

@@ -25,7 +25,7 @@ use pellucid_files::paths::full_name;
 use pellucid_host::connection::{uri, Handle};
 use pellucid_host::ffi;
 use pellucid_host::DatabaseError;
-use pellucid_keyring::Keyring;
+use pellucid_keyring::{Keyring, Making};
 use pellucid_vfs::pins::Expectation;
 use pellucid_vfs::seal_request::{
     offer, prepare_birth, Birth, Credentials, Offer, Protection, Request,
@@ -103,10 +103,7 @@ impl History {
         if !Keyring::is_at(&home) {
             return Ok(None);
         }
-        let path = home.join(FILE);
-        if !path.exists() {
-            give_name(&make(&home, FILE, SCHEMA)?, &path)?;
-        }
+        make_if_missing(&home, FILE, SCHEMA)?;
         Self::open()
     }
 
@@ -116,11 +113,7 @@ impl History {
     /// As [`History::open`].
     pub fn master_file() -> std::result::Result<PathBuf, DatabaseError> {
         let home = Keyring::locate()?;
-        let path = home.join(MASTER_FILE);
-        if !path.exists() {
-            give_name(&make(&home, MASTER_FILE, MASTER_SCHEMA)?, &path)?;
-        }
-        Ok(path)
+        make_if_missing(&home, MASTER_FILE, MASTER_SCHEMA)
     }
 
     /// Offers the key of the history where `path` is a file under it: the instance's own.
@@ -168,6 +161,8 @@ impl History {
         let home = Keyring::locate()?;
         let path = home.join(FILE);
         let keyring = Keyring::open(&home)?;
+        // Whoever finds none in between waits for the new one.
+        let _making = Making::begin(&home)?;
         // What is under a key that is lost opens no more. It goes first: a crash behind it finds the key as lost as before.
         let leave_master = || set_aside(&home.join(MASTER_FILE), &["-journal", "-wal", "-shm"]);
         match keyring.history_key().map_err(DatabaseError::from) {
@@ -263,6 +258,25 @@ fn lost(path: &Path) -> Error {
     )
 }
 
+/// The path of the database, which is made if it is not there. Of processes that do so at once one makes it, and the others wait for
+/// it: the keyring lets one new file at a time take the name.
+fn make_if_missing(
+    home: &Path,
+    file: &str,
+    schema: &str,
+) -> std::result::Result<PathBuf, DatabaseError> {
+    let path = home.join(file);
+    if !path.exists() {
+        // First, because a keyring that is being made is waited for.
+        Keyring::open(home)?;
+        let _making = Making::begin(home)?;
+        if !path.exists() {
+            give_name(&make(home, file, schema)?, &path)?;
+        }
+    }
+    Ok(path)
+}
+
 /// Makes the database whole before it has its name, under another one, which is given back.
 fn make(home: &Path, file: &str, schema: &str) -> std::result::Result<PathBuf, DatabaseError> {
     let key = Keyring::open(home)?.ensure_history_key()?;
@@ -285,7 +299,7 @@ fn make(home: &Path, file: &str, schema: &str) -> std::result::Result<PathBuf, D
     Ok(new)
 }
 
-/// Another process may have been faster; then its history is the one.
+/// A process of an older version may have been faster; then its history is the one.
 fn give_name(new: &Path, path: &Path) -> std::result::Result<(), DatabaseError> {
     let io = |error| Error::io(Subject::File(path.to_owned()), error);
     let expected = Expectation::at_all_names(path)?;

@@ -39,6 +39,7 @@ mod everyday;
 mod examples;
 mod exchanged_names;
 mod facts;
+mod first_opening;
 mod foreign;
 mod forged_media;
 mod forgeries;

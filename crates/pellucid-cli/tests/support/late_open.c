@@ -1,5 +1,5 @@
-/* Preloaded into a program: before it opens, or looks at, a file whose name has $LATE_NAME in it, it makes $LATE_WAITS, and goes on once
-   that is gone, or after a minute. */
+/* Preloaded into a program: before it opens, or looks at, a file whose name has $LATE_NAME in it, and after it has given a file a name
+   with $LATE_LINK in it by a link, it makes $LATE_WAITS, and goes on once that is gone, or after a minute. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -9,14 +9,16 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static void wait_before(const char *path) {
+static void wait_at(const char *path, const char *name) {
   static int waited;
-  const char *name = getenv("LATE_NAME"), *waits = getenv("LATE_WAITS");
+  const char *waits = getenv("LATE_WAITS");
   if (!name || !waits || waited || !strstr(path, name)) return;
   waited = 1;
   close(creat(waits, 0600));
   for (int ms = 0; ms < 60000 && access(waits, F_OK) == 0; ms++) usleep(1000);
 }
+
+static void wait_before(const char *path) { wait_at(path, getenv("LATE_NAME")); }
 
 #define NEXT(name) ((__typeof__(&name))dlsym(RTLD_NEXT, #name))
 #define OPENS(name)                              \
@@ -35,4 +37,10 @@ OPENS(open64)
 int statx(int directory, const char *restrict path, int flags, unsigned mask, struct statx *restrict found) {
   wait_before(path);
   return NEXT(statx)(directory, path, flags, mask, found);
+}
+
+int linkat(int from_directory, const char *from, int directory, const char *path, int flags) {
+  int linked = NEXT(linkat)(from_directory, from, directory, path, flags);
+  wait_at(path, getenv("LATE_LINK"));
+  return linked;
 }

@@ -280,7 +280,7 @@ type Remembered = Option<(Memory, Secret32)>;
 
 /// What the keyring holds of the log, by its own way to open or by `key`.
 fn read(home: &Path, key: Option<&Keyring>) -> Result<(Keyring, Remembered)> {
-    let keyring = match (Keyring::open(home), key) {
+    let keyring = match (Keyring::open_now(home), key) {
         (Err(_), Some(key)) => {
             Keyring { home: home.to_owned(), master_key: key.master_key.clone() }
         }
@@ -328,7 +328,7 @@ fn missed(log: &[u8]) -> Option<(usize, &'static str)> {
 /// As [`Keyring::open`]; [`Error::Io`] if the log cannot be read.
 pub fn check_events(home: &Path) -> Result<EventLog> {
     // Opened first: trouble with the keyring itself is not the log's.
-    let keyring = Keyring::open(home)?;
+    let keyring = Keyring::open_now(home)?;
     // Before the log is read: lines that are written meanwhile are no trouble.
     let remembered = read(home, Some(&keyring));
     let parts::Joined { bytes: log, closed } = read_parts(home)?;
@@ -360,7 +360,7 @@ pub fn check_events(home: &Path) -> Result<EventLog> {
 /// # Errors
 /// As [`Keyring::open`]; [`Error::Io`].
 pub(super) fn restart(home: &Path, facts: Map<String, Value>, tell: Tell<'_>) -> Result<()> {
-    let keyring = Keyring::open(home)?;
+    let keyring = Keyring::open_now(home)?;
     let io = |error| Error::io(Subject::File(path(home)), error);
     let _turn = Turn::take(home).map_err(io)?;
     let log = open(home).map_err(io)?;
