@@ -9,7 +9,9 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-use crate::archive::{database, facts, insert, names, rows, sql, wait_until, Running};
+use crate::archive::{
+    database, facts, insert, insert_at_the_beginning, names, rows, sql, wait_until, Running,
+};
 use crate::support::store::{servers, Server};
 use crate::support::{said, Place, Said, PELLUCID};
 
@@ -373,9 +375,9 @@ fn two_archivers_of_one_database_are_no_copies_of_each_other() {
     command.args(["archive", "app.db", "--to", "out", "--every", "100ms", "--merge-every", "1s"]);
     let running = Running::start(command);
     for _ in 0..12 {
-        insert(&place, "app.db");
+        insert_at_the_beginning(&place, "app.db");
         to.ship(&place, &[]).succeeded();
-        insert(&place, "app.db");
+        insert_at_the_beginning(&place, "app.db");
         std::thread::sleep(Duration::from_millis(300));
     }
     to.ship(&place, &[]).succeeded();
