@@ -1,6 +1,6 @@
 //! The databases behind their names.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
 use rusqlite::{OptionalExtension, Row};
@@ -401,7 +401,11 @@ impl Instance {
     pub fn register_known(&self) -> Result<()> {
         let Ok(keyring) = self.keyring() else { return Ok(()) };
         let Ok(found) = keyring.find_databases() else { return Ok(()) };
+        let named: HashSet<PathBuf> = self.databases()?.into_iter().map(|one| one.path).collect();
         for memory in found.whole {
+            if named.contains(&memory.path) {
+                continue;
+            }
             let is_there = !memory.path.as_os_str().is_empty() && memory.path.is_file();
             let own = [self.msdb_path(), self.master_path()];
             if !is_there || own.contains(&memory.path) || self.of_path(&memory.path)?.is_some() {
