@@ -149,6 +149,7 @@ impl Session {
             return Err(Message::object_exists(name.object.as_str()).into());
         }
         if name.object.as_str().starts_with('#') {
+            self.databases.has_temporary_tables.set(true);
             return Ok(("temp".to_owned(), name.object.as_str().to_owned()));
         }
         let (known, schema) = self.databases.schema_of(name.database.as_ref())?;

@@ -45,6 +45,8 @@ pub(crate) struct Databases {
     has_msdb: Cell<bool>,
     has_master: Cell<bool>,
     table_variables: Cell<u32>,
+    /// Whether the session has made any.
+    pub has_temporary_tables: Cell<bool>,
     pub(super) read_views: RefCell<Vec<ReadView>>,
     pub(super) read_functions: RefCell<Vec<ReadFunction>>,
     pub(super) glances: Glances,
@@ -83,6 +85,7 @@ impl Databases {
             has_msdb: Cell::new(false),
             has_master: Cell::new(false),
             table_variables: Cell::new(0),
+            has_temporary_tables: Cell::new(false),
             read_views: RefCell::default(),
             read_functions: RefCell::default(),
             glances: Glances::default(),
@@ -417,6 +420,9 @@ impl Databases {
 
     /// The temporary tables that there are and that end with the string that has made them: not `##t`.
     pub fn temporary_tables(&self) -> Vec<String> {
+        if !self.has_temporary_tables.get() {
+            return Vec::new();
+        }
         let all = self.tables_and_views("temp").unwrap_or_default();
         all.into_iter().map(|(name, _)| name).filter(|name| is_local(name)).collect()
     }
