@@ -18,6 +18,7 @@
 //! What statements say goes to a [`Sink`] as it happens. One connection of SQLite's serves a session; databases are
 //! attached to it when a name of them is met, and let go for whatever opens files by itself.
 
+mod calculator;
 mod cancel;
 mod catalog;
 mod cursor;
@@ -40,13 +41,12 @@ use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use rusqlite::Connection;
-
 use crate::execute::Ready;
 use crate::instance::Instance;
 use crate::message::{Message, Result};
 use crate::translate::ResultColumn;
 
+pub(crate) use calculator::Calculator;
 pub use cancel::Cancel;
 pub(crate) use catalog::{is_internal, row_name, shown, sqlite_name, Databases};
 pub(crate) use cursor::{Cursor, CursorHandle, OpenCursor};
@@ -193,17 +193,10 @@ impl Session {
         pellucid_bundled::register()?;
         let instance = Instance::open(options.drives)?;
         let shared = Arc::new(Shared::new(options.application, options.workstation));
-        let connection = Connection::open_in_memory()?;
-        // Temporary tables and sorts have rows of sealed databases, and SQLite would spill them by the VFS of this connection, in clear.
-        connection.execute_batch("PRAGMA temp_store = MEMORY")?;
-        for extension in &options.load {
-            pellucid_files::trusted::check_extension(extension)?;
-            pellucid_bundled::load(&connection, extension)?;
-        }
-        // After the extensions: what the session needs is its own.
-        crate::functions::register(&connection, shared.clone())?;
+        let connection = calculator::connect(&options.load, &shared)?;
+        let calculator = Calculator::open(&options.load, &shared)?;
         let cancel = Cancel::new(connection.get_interrupt_handle());
-        let databases = Databases::new(connection, instance, shared.clone())?;
+        let databases = Databases::new(connection, calculator, instance, shared.clone())?;
         let session = Self {
             databases,
             shared,
@@ -254,6 +247,7 @@ impl Session {
         self.databases.forget_table_variables();
         // What stands in them is of this batch, and may be secret.
         self.databases.connection.flush_prepared_statement_cache();
+        self.databases.calculator.forget();
         Outcome { severity: self.severity, cancelled: self.cancel.is_asked() }
     }
 

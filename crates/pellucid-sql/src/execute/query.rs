@@ -62,7 +62,8 @@ impl Session {
                     self.databases.refresh(&assignment.step.sql)?;
                 }
                 let Some(frame) = self.frames.last_mut() else { return Err(Raised::cancelled()) };
-                let rows = execute_assignments(&self.databases.connection, &assignments, frame)?;
+                let connection = |sql: &str| self.databases.connection_for(sql);
+                let rows = execute_assignments(connection, &assignments, frame)?;
                 self.shared.set_row_count(rows);
             }
         }
@@ -204,7 +205,8 @@ impl Session {
     fn first(&mut self, statement: &Statement) -> Done<Value> {
         self.databases.refresh(&statement.sql)?;
         let Some(frame) = self.frames.last() else { return Err(Raised::cancelled()) };
-        let mut prepared = statement.prepare_cached(&self.databases.connection, frame)?;
+        let connection = self.databases.connection_for(&statement.sql);
+        let mut prepared = statement.prepare_cached(connection, frame)?;
         let mut rows = prepared.raw_query();
         match rows.next()? {
             Some(row) => Ok(owned(row.get_ref(0)?)),

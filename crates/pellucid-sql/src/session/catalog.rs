@@ -15,7 +15,7 @@ use rusqlite::{Connection, OptionalExtension};
 
 use super::glances::{Glances, Stamp};
 use super::modules::{ReadFunction, ReadView};
-use super::{declared_type, identity_type, Shared};
+use super::{declared_type, identity_type, Calculator, Shared};
 use crate::instance::files::{self, DatabaseFile, FILES_TABLE};
 use crate::instance::registry::text;
 use crate::instance::{own_uri, uri, Instance, Known, Module, State, MASTER, MSDB, TEMPDB};
@@ -33,6 +33,7 @@ const WAIT: std::time::Duration = std::time::Duration::from_secs(30);
 /// The databases of a session.
 pub(crate) struct Databases {
     pub connection: Connection,
+    pub calculator: Calculator,
     pub instance: Instance,
     pub shared: Arc<Shared>,
     current: RefCell<(i64, String)>,
@@ -70,12 +71,18 @@ impl std::fmt::Debug for Databases {
 
 impl Databases {
     /// Sets up the connection: what waits and what is checked. The session is in master.
-    pub fn new(connection: Connection, instance: Instance, shared: Arc<Shared>) -> Result<Self> {
+    pub fn new(
+        connection: Connection,
+        calculator: Calculator,
+        instance: Instance,
+        shared: Arc<Shared>,
+    ) -> Result<Self> {
         connection.busy_timeout(WAIT)?;
         connection.set_prepared_statement_cache_capacity(STATEMENTS_MOST);
         connection.execute_batch("PRAGMA foreign_keys = ON; PRAGMA recursive_triggers = OFF")?;
         Ok(Self {
             connection,
+            calculator,
             instance,
             shared,
             current: RefCell::new((MASTER, "master".to_owned())),

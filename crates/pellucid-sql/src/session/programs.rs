@@ -136,7 +136,7 @@ impl Call<'_> {
                     Next::Step
                 }
                 Step::Assign(assignments) => {
-                    (self.rows)(execute_assignments(self.connection, assignments, locals)?);
+                    (self.rows)(execute_assignments(|_| self.connection, assignments, locals)?);
                     Next::Step
                 }
                 Step::If { condition, then, otherwise } => match self.holds(condition, locals)? {

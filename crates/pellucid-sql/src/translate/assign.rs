@@ -257,20 +257,22 @@ fn bind(statement: &mut rusqlite::Statement<'_>, values: Vec<Value>) -> Result<(
     Ok(())
 }
 
-/// Executes a SELECT that assigns, row for row; returns how many rows there were.
+/// Executes a SELECT that assigns, row for row; returns how many rows there were. `connection` says where a statement is executed.
 ///
 /// # Errors
 /// What SQLite and the functions say.
-pub fn execute_assignments(
-    connection: &Connection,
+pub fn execute_assignments<'c>(
+    connection: impl Fn(&str) -> &'c Connection,
     assignments: &Assignments,
     variables: &mut dyn Variables,
 ) -> Result<u64> {
-    let mut statement = assignments.rows.prepare(connection, variables)?;
+    let rows = &assignments.rows;
+    let mut statement = rows.prepare_cached(connection(&rows.sql), variables)?;
     let columns = statement.column_count();
     let mut steps = Vec::new();
     for assignment in &assignments.each {
-        steps.push((assignment, connection.prepare(&assignment.step.sql)?));
+        let sql = &assignment.step.sql;
+        steps.push((assignment, connection(sql).prepare_cached(sql)?));
     }
     let mut rows = statement.raw_query();
     let mut count = 0;

@@ -126,7 +126,7 @@ impl Session {
                 Selection::Rows(statement) => self.rows(&statement),
                 Selection::Assign(assignments) => {
                     let Self { connection, variables, .. } = self;
-                    let count = execute_assignments(connection, &assignments, variables)?;
+                    let count = execute_assignments(|_| connection, &assignments, variables)?;
                     Ok(vec![vec![count.to_string()]])
                 }
             },
