@@ -34,6 +34,7 @@ mod recovery;
 mod server;
 mod server_view;
 mod stack;
+mod translations;
 mod types;
 
 use std::collections::HashMap;
@@ -56,6 +57,7 @@ pub(crate) use objects::{object_id, split};
 pub(crate) use properties::{bytes_most, CertificateFacts};
 pub(crate) use recovery::Recovery;
 pub(crate) use server::{Caught, Shared};
+pub(crate) use translations::{Recorder, SourceRef, Translated, Translations};
 pub(crate) use types::{declaration, declared_type, identity_type, IDENTITY_IS};
 
 use crate::values::convert::Value;
@@ -149,6 +151,7 @@ pub struct Session {
     pub(crate) cursors: HashMap<String, CursorHandle>,
     /// The number of the batch that is executed.
     pub(crate) batch: u64,
+    pub(crate) translations: Translations,
     /// Procedures that were read.
     pub(crate) modules: Vec<Rc<Ready>>,
     /// What RETURN of the procedure at hand has said.
@@ -204,6 +207,7 @@ impl Session {
             frames: vec![Frame::default()],
             cursors: HashMap::new(),
             batch: 0,
+            translations: Translations::default(),
             modules: Vec::new(),
             returned: None,
             label: None,
@@ -248,6 +252,7 @@ impl Session {
         // What stands in them is of this batch, and may be secret.
         self.databases.connection.flush_prepared_statement_cache();
         self.databases.calculator.forget();
+        self.translations.forget();
         Outcome { severity: self.severity, cancelled: self.cancel.is_asked() }
     }
 

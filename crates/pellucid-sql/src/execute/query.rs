@@ -1,5 +1,7 @@
 //! SELECT, INSERT, UPDATE, DELETE, and values of expressions.
 
+use std::rc::Rc;
+
 use pellucid_tsql::ast::{
     ChangeTarget, Condition, Delete, Expression, Insert, InsertSource, ObjectName, Query,
     TableElement, Update,
@@ -10,10 +12,12 @@ use super::output::STAGE;
 use super::{Done, Raised};
 use crate::instance::Known;
 use crate::message::{table, Message, Result};
-use crate::session::{declared_type, row_name, Frame, Names, Session, TableVariable};
+use crate::session::{
+    declared_type, row_name, Frame, Names, Recorder, Session, SourceRef, TableVariable, Translated,
+};
 use crate::translate::{
     execute_assignments, without_into, Catalog, Selection, Statement, Stored, Table, TableColumn,
-    Translator,
+    Translator, VariableTypes,
 };
 use crate::values::convert::Value;
 use crate::values::types::SqlType;
@@ -26,9 +30,46 @@ impl Session {
     ) -> Done<T> {
         self.frame();
         let Some(frame) = self.frames.last() else { return Err(Raised::cancelled()) };
-        self.shared.programs.begin_statement();
         let names = Names { databases: &self.databases, frame };
-        let translator = Translator::new(&names, frame).ansi_nulls(!self.settings.nulls_are_equal);
+        self.translated_by(&names, frame, translate)
+    }
+
+    /// The translation of a statement that may come again: the one of before where it is the same.
+    fn translation(&mut self, source: SourceRef<'_>) -> Done<Rc<Translated>> {
+        self.frame();
+        let Some(frame) = self.frames.last() else { return Err(Raised::cancelled()) };
+        let names = Names { databases: &self.databases, frame };
+        let ansi_nulls = !self.settings.nulls_are_equal;
+        if let Some(found) = self.translations.find(source, ansi_nulls, &names, frame) {
+            return Ok(found);
+        }
+        let recorder = Recorder::new(&names, frame);
+        let translated = self.translated_by(&recorder, &recorder, |translator| {
+            Ok(match source {
+                SourceRef::Select(query) => Translated::Selection(translator.select(query)?),
+                SourceRef::Value(value, to) => Translated::Statement(translator.value(value, to)?),
+                SourceRef::Condition(condition) => {
+                    Translated::Statement(translator.condition(condition)?)
+                }
+                SourceRef::Insert(insert) => Translated::Statement(translator.insert(insert)?),
+                SourceRef::Update(update) => Translated::Statement(translator.update(update)?),
+                SourceRef::Delete(delete) => Translated::Statement(translator.delete(delete)?),
+            })
+        })?;
+        let translated = Rc::new(translated);
+        self.translations.keep(source, ansi_nulls, recorder, &translated);
+        Ok(translated)
+    }
+
+    fn translated_by<T>(
+        &self,
+        catalog: &dyn Catalog,
+        variables: &dyn VariableTypes,
+        translate: impl FnOnce(Translator<'_>) -> Result<T>,
+    ) -> Done<T> {
+        self.shared.programs.begin_statement();
+        let ansi_nulls = !self.settings.nulls_are_equal;
+        let translator = Translator::new(catalog, variables).ansi_nulls(ansi_nulls);
         let failed_views = &self.databases.failed_views;
         failed_views.borrow_mut().clear();
         translate(translator).map_err(|message| {
@@ -51,19 +92,20 @@ impl Session {
         if let Some((into, query)) = without_into(query) {
             return self.select_into(&into, &query);
         }
-        match self.translated(|translator| translator.select(query))? {
-            Selection::Rows(statement) => {
-                let rows = self.give(&statement)?;
+        match &*self.translation(SourceRef::Select(query))? {
+            Translated::Statement(statement)
+            | Translated::Selection(Selection::Rows(statement)) => {
+                let rows = self.give(statement)?;
                 self.count(rows);
             }
-            Selection::Assign(assignments) => {
+            Translated::Selection(Selection::Assign(assignments)) => {
                 self.databases.refresh(&assignments.rows.sql)?;
                 for assignment in &assignments.each {
                     self.databases.refresh(&assignment.step.sql)?;
                 }
                 let Some(frame) = self.frames.last_mut() else { return Err(Raised::cancelled()) };
                 let connection = |sql: &str| self.databases.connection_for(sql);
-                let rows = execute_assignments(connection, &assignments, frame)?;
+                let rows = execute_assignments(connection, assignments, frame)?;
                 self.shared.set_row_count(rows);
             }
         }
@@ -113,8 +155,8 @@ impl Session {
                 translator.insert_output(insert, STAGE)
             });
         }
-        let statement = self.translated(|translator| translator.insert(insert))?;
-        let rows = self.change(&statement)?;
+        let translated = self.translation(SourceRef::Insert(insert))?;
+        let rows = self.change(translated.statement())?;
         if rows > 0 {
             self.shared.set_identity(self.databases.connection.last_insert_rowid());
         }
@@ -129,8 +171,8 @@ impl Session {
                 translator.update_output(update, STAGE)
             });
         }
-        let statement = self.translated(|translator| translator.update(update))?;
-        let rows = self.change(&statement)?;
+        let translated = self.translation(SourceRef::Update(update))?;
+        let rows = self.change(translated.statement())?;
         self.count(rows);
         Ok(())
     }
@@ -142,8 +184,8 @@ impl Session {
                 translator.delete_output(delete, STAGE)
             });
         }
-        let statement = self.translated(|translator| translator.delete(delete))?;
-        let rows = self.change(&statement)?;
+        let translated = self.translation(SourceRef::Delete(delete))?;
+        let rows = self.change(translated.statement())?;
         self.count(rows);
         Ok(())
     }
@@ -190,14 +232,14 @@ impl Session {
 
     /// The value of an expression, of its own type if no other is asked for.
     pub(crate) fn value(&mut self, value: &Expression, to: Option<SqlType>) -> Done<Value> {
-        let statement = self.translated(|translator| translator.value(value, to))?;
-        self.first(&statement)
+        let translated = self.translation(SourceRef::Value(value, to))?;
+        self.first(translated.statement())
     }
 
     /// Whether a condition holds; unknown does not.
     pub(super) fn holds(&mut self, condition: &Condition) -> Done<bool> {
-        let statement = self.translated(|translator| translator.condition(condition))?;
-        let holds = self.first(&statement)? == Value::Integer(1);
+        let translated = self.translation(SourceRef::Condition(condition))?;
+        let holds = self.first(translated.statement())? == Value::Integer(1);
         self.warn_of_nulls();
         Ok(holds)
     }
