@@ -27,6 +27,7 @@ mod frame;
 mod glances;
 mod modules;
 mod names;
+mod narrowed;
 mod objects;
 mod programs;
 mod properties;

@@ -19,6 +19,7 @@ mod function;
 mod into;
 mod metadata;
 mod module;
+mod narrow;
 mod operator;
 mod order;
 mod output;
@@ -45,6 +46,7 @@ pub use assign::{execute_assignments, Variables};
 pub(crate) use into::without_into;
 pub(crate) use metadata::METADATA;
 pub use module::ViewDefinition;
+pub use narrow::{Given, RowKey};
 pub use output::OutputChange;
 pub(crate) use over::RANKINGS;
 use pellucid_tsql::ast::{
@@ -64,6 +66,14 @@ pub trait Catalog {
     /// # Errors
     /// What SQL Server says of the name, such as 911 for its database.
     fn table(&self, name: &ObjectName) -> Result<Option<Table>>;
+
+    /// The same of a view of the server's of which the statement needs these rows alone.
+    ///
+    /// # Errors
+    /// As [`Self::table`].
+    fn table_of(&self, name: &ObjectName, _key: &RowKey) -> Result<Option<Table>> {
+        self.table(name)
+    }
 
     /// The view of a script's of this name, asked for where there is no table of it.
     ///
@@ -248,6 +258,7 @@ pub struct Translator<'c> {
     catalog: &'c dyn Catalog,
     variables: &'c dyn VariableTypes,
     ansi_nulls: bool,
+    narrows: bool,
 }
 
 impl std::fmt::Debug for Translator<'_> {
@@ -259,7 +270,7 @@ impl std::fmt::Debug for Translator<'_> {
 impl<'c> Translator<'c> {
     /// With these names and variables.
     pub fn new(catalog: &'c dyn Catalog, variables: &'c dyn VariableTypes) -> Self {
-        Self { catalog, variables, ansi_nulls: true }
+        Self { catalog, variables, ansi_nulls: true, narrows: false }
     }
 
     /// With ANSI_NULLS as it is: OFF, NULL equals NULL where a literal or a variable is compared.
@@ -268,11 +279,20 @@ impl<'c> Translator<'c> {
         Self { ansi_nulls, ..self }
     }
 
+    /// The statement is executed at once and with the variables as they are now: views of the server need no more rows than it asks
+    /// for.
+    #[must_use]
+    pub fn at_once(self) -> Self {
+        Self { narrows: true, ..self }
+    }
+
     fn work(self) -> Work<'c> {
         Work {
             catalog: self.catalog,
             variables: self.variables,
             ansi_nulls: self.ansi_nulls,
+            narrows: self.narrows,
+            equations: narrow::Equations::default(),
             parameters: Vec::new(),
             aliases: 0,
             recursion_most: 100,
@@ -383,6 +403,10 @@ struct Work<'c> {
     catalog: &'c dyn Catalog,
     variables: &'c dyn VariableTypes,
     ansi_nulls: bool,
+    /// Whether views may show the rows alone that are asked for.
+    narrows: bool,
+    /// Of the SELECT whose FROM is translated.
+    equations: narrow::Equations,
     parameters: Vec<Parameter>,
     /// Aliases given so far.
     aliases: u32,

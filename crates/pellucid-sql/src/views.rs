@@ -58,6 +58,19 @@ impl View {
         matches!(self.name, "dm_exec_sessions" | "sysprocesses")
     }
 
+    /// Whether it has rows of each database that [`Databases::shown`] gives, or of [`Databases::shown_object`], and no other.
+    pub fn shows_what_is_sought(&self) -> bool {
+        const NAMES: [&str; 6] = [
+            "databases",
+            "master_files",
+            "database_recovery_status",
+            "dm_database_encryption_keys",
+            "dm_db_log_stats",
+            "sql_modules",
+        ];
+        self.schema == "sys" && NAMES.contains(&self.name)
+    }
+
     /// Whether it is one of what there never is here.
     pub fn is_always_empty(&self) -> bool {
         std::ptr::fn_addr_eq(self.rows, absent::none as fn(&Databases) -> Result<Vec<Row>>)

@@ -114,6 +114,7 @@ mod sql_lost_rows;
 mod sql_many_databases;
 mod sql_messages;
 mod sql_metadata;
+mod sql_narrowed_views;
 mod sql_nesting;
 mod sql_options;
 mod sql_output;

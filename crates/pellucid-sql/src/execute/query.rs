@@ -40,16 +40,18 @@ impl Session {
         let Some(frame) = self.frames.last() else { return Err(Raised::cancelled()) };
         let names = Names { databases: &self.databases, frame };
         let ansi_nulls = !self.settings.nulls_are_equal;
+        self.databases.begin_translation();
         if let Some(found) = self.translations.find(source, ansi_nulls, &names, frame) {
             return Ok(found);
         }
         let recorder = Recorder::new(&names, frame);
         let translated = self.translated_by(&recorder, &recorder, |translator| {
+            let at_once = translator.at_once();
             Ok(match source {
-                SourceRef::Select(query) => Translated::Selection(translator.select(query)?),
-                SourceRef::Value(value, to) => Translated::Statement(translator.value(value, to)?),
+                SourceRef::Select(query) => Translated::Selection(at_once.select(query)?),
+                SourceRef::Value(value, to) => Translated::Statement(at_once.value(value, to)?),
                 SourceRef::Condition(condition) => {
-                    Translated::Statement(translator.condition(condition)?)
+                    Translated::Statement(at_once.condition(condition)?)
                 }
                 SourceRef::Insert(insert) => Translated::Statement(translator.insert(insert)?),
                 SourceRef::Update(update) => Translated::Statement(translator.update(update)?),
@@ -68,6 +70,7 @@ impl Session {
         translate: impl FnOnce(Translator<'_>) -> Result<T>,
     ) -> Done<T> {
         self.shared.programs.begin_statement();
+        self.databases.begin_translation();
         let ansi_nulls = !self.settings.nulls_are_equal;
         let translator = Translator::new(catalog, variables).ansi_nulls(ansi_nulls);
         let failed_views = &self.databases.failed_views;

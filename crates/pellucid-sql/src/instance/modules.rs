@@ -124,6 +124,29 @@ impl Instance {
         Ok(rows.collect::<rusqlite::Result<_>>()?)
     }
 
+    /// Those of such names.
+    ///
+    /// # Errors
+    /// SQLite's.
+    pub fn modules_called(
+        &self,
+        known: &Known,
+        is_it: impl Fn(&str) -> bool,
+    ) -> Result<Vec<Module>> {
+        // Their texts are read of those alone.
+        let sql = "SELECT name FROM pellucid_module WHERE database_id = ?1 ORDER BY name";
+        let mut statement = self.msdb.prepare_cached(sql)?;
+        let names = statement.query_map([known.id], |row| row.get::<_, String>(0))?;
+        let mut all = Vec::new();
+        for name in names {
+            let name = name?;
+            if is_it(&name) {
+                all.extend(self.module(known, &name)?);
+            }
+        }
+        Ok(all)
+    }
+
     /// Keeps one, in the place of another one of its name.
     ///
     /// # Errors

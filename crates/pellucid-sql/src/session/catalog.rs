@@ -15,6 +15,7 @@ use rusqlite::{Connection, OptionalExtension};
 
 use super::glances::{Glances, Stamp};
 use super::modules::{ReadFunction, ReadView};
+use super::narrowed::Narrowed;
 use super::{declared_type, identity_type, Calculator, Shared};
 use crate::instance::files::{self, DatabaseFile, FILES_TABLE};
 use crate::instance::registry::text;
@@ -51,6 +52,7 @@ pub(crate) struct Databases {
     pub(super) read_views: RefCell<Vec<ReadView>>,
     pub(super) read_functions: RefCell<Vec<ReadFunction>>,
     pub(super) glances: Glances,
+    pub(super) narrowed: Narrowed,
     /// What was put into the temporary tables of the server's views, outside of transactions: a digest of each.
     pub(super) view_rows: RefCell<HashMap<String, [u8; 32]>>,
     /// The table to whose identity SET IDENTITY_INSERT lets statements give values, as [`Table::sqlite`], and its whole name.
@@ -96,6 +98,7 @@ impl Databases {
             read_views: RefCell::default(),
             read_functions: RefCell::default(),
             glances: Glances::default(),
+            narrowed: Narrowed::default(),
             view_rows: RefCell::default(),
             identity_insert: RefCell::default(),
             temporary_procedures: RefCell::default(),
@@ -226,9 +229,15 @@ impl Databases {
 
     /// A statement begins. What a transaction has used stays in use.
     pub fn begin_statement(&self) {
+        self.begin_translation();
         if self.connection.is_autocommit() {
             self.used.borrow_mut().clear();
         }
+    }
+
+    /// A statement is translated anew, or part of one.
+    pub fn begin_translation(&self) {
+        self.narrowed.begin();
     }
 
     /// The databases that the statement at hand names, by number.

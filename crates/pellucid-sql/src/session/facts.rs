@@ -33,12 +33,13 @@ impl Databases {
             || has("'SERVERPROPERTY")
             || has("'ORIGINAL_DB")
         {
-            let names = self
-                .instance
-                .databases()?
-                .into_iter()
-                .map(|known| (known.id, known.name))
-                .collect();
+            let names = match self.narrowed.databases() {
+                Some(names) => names,
+                None => {
+                    let all = self.instance.databases()?.into_iter();
+                    all.map(|known| (known.id, known.name)).collect()
+                }
+            };
             let certificates = match has("'CERT_ID") {
                 true => self.instance.keyring()?.find_certificates()?.whole,
                 false => Vec::new(),

@@ -2,12 +2,15 @@
 
 use pellucid_tsql::ast::{Name, ObjectName};
 
+use super::narrowed::Sought;
 use super::{sqlite_name, Databases, Frame};
 use crate::instance::{Known, MASTER, MSDB, TEMPDB};
 use crate::known;
 use crate::message::{Message, Result};
-use crate::translate::{object_text, Catalog, FunctionDefinition, Program, Table, ViewDefinition};
-use crate::views;
+use crate::translate::{
+    object_text, Catalog, FunctionDefinition, Program, RowKey, Table, ViewDefinition,
+};
+use crate::views::{self, View};
 
 /// The names of a session, and the table variables of a frame.
 pub(crate) struct Names<'s> {
@@ -25,7 +28,44 @@ impl Names<'_> {
     }
 }
 
+impl Names<'_> {
+    /// A view of `sys` or `information_schema`.
+    fn server_view(
+        &self,
+        view: &'static View,
+        name: &ObjectName,
+        key: Option<&RowKey>,
+    ) -> Result<Table> {
+        let databases = self.databases;
+        let shown = || {
+            let sought = key.map(|key| Sought::of(key, databases, self.frame));
+            databases.server_view(view, sought.as_ref())
+        };
+        let Some(other) = &name.database else { return shown() };
+        // Of another database: as if the session were there.
+        let here = databases.current()?;
+        databases.use_database(other.as_str())?;
+        if view.is_of_sessions() {
+            databases.enter(&here);
+        }
+        let table = shown();
+        databases.enter(&here);
+        table
+    }
+}
+
 impl Catalog for Names<'_> {
+    fn table_of(&self, name: &ObjectName, key: &RowKey) -> Result<Option<Table>> {
+        let is_sys = |schema: &Name| schema.as_str().eq_ignore_ascii_case("sys");
+        let is_servers = name.schema.as_ref().is_some_and(is_sys) && name.server.is_none();
+        let view =
+            views::find("sys", name.object.as_str()).filter(|view| view.shows_what_is_sought());
+        match view.filter(|_| is_servers) {
+            Some(view) => self.server_view(view, name, Some(key)).map(Some),
+            None => self.table(name),
+        }
+    }
+
     fn table(&self, name: &ObjectName) -> Result<Option<Table>> {
         if let Some(server) = &name.server {
             return Err(Message::unknown_server(server.as_str()));
@@ -36,23 +76,12 @@ impl Catalog for Names<'_> {
         let database = name.database.as_ref().map(Name::as_str);
         if schema.eq_ignore_ascii_case("sys") || schema.eq_ignore_ascii_case("information_schema") {
             let view = views::find(schema, object);
-            return match (view, database) {
-                (None, _) if known::is_view(schema, object) => {
+            return match view {
+                None if known::is_view(schema, object) => {
                     Err(Message::unsupported(object_text(name)))
                 }
-                (None, _) => Ok(None),
-                (Some(view), None) => databases.server_view(view).map(Some),
-                // Of another database: as if the session were there.
-                (Some(view), Some(other)) => {
-                    let here = databases.current()?;
-                    databases.use_database(other)?;
-                    if view.is_of_sessions() {
-                        databases.enter(&here);
-                    }
-                    let table = databases.server_view(view);
-                    databases.enter(&here);
-                    table.map(Some)
-                }
+                None => Ok(None),
+                Some(view) => self.server_view(view, name, None).map(Some),
             };
         }
         if object.starts_with('#') {
@@ -68,7 +97,7 @@ impl Catalog for Names<'_> {
         if in_msdb {
             let own = schema.is_empty() || schema.eq_ignore_ascii_case("dbo");
             match views::find("msdb", object).filter(|_| own) {
-                Some(view) => return databases.server_view(view).map(Some),
+                Some(view) => return databases.server_view(view, None).map(Some),
                 None if own && known::is_of_msdb(object) => {
                     return Err(Message::unsupported(object_text(name)))
                 }
@@ -99,7 +128,7 @@ impl Catalog for Names<'_> {
                 if !view.is_of_sessions() {
                     databases.enter(&known);
                 }
-                let table = databases.server_view(view);
+                let table = databases.server_view(view, None);
                 databases.enter(&here);
                 table.map(Some)
             }

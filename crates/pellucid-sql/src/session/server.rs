@@ -244,6 +244,11 @@ impl Shared {
         std::mem::replace(&mut self.state().procedure_id, id)
     }
 
+    /// `@@PROCID`
+    pub fn procedure_id(&self) -> i64 {
+        self.state().procedure_id
+    }
+
     /// Sets `@@FETCH_STATUS`.
     pub fn set_fetch_status(&self, status: i64) {
         self.state().fetch_status = status;

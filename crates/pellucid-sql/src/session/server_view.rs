@@ -4,23 +4,39 @@ use pellucid::hash::Sha256;
 use rusqlite::types::Value;
 use zeroize::Zeroizing;
 
+use super::narrowed::{Shown, Sought};
 use super::Databases;
 use crate::message::Result;
 use crate::translate::{quoted, Table, TableColumn};
 use crate::views::{Row, View};
 
 impl Databases {
-    /// The temporary table of a view, with its rows as they are now.
+    /// The temporary table of a view, with its rows as they are now; those alone that are sought, if a statement asks for some.
     ///
     /// # Errors
     /// Those of the view; SQLite's.
-    pub(super) fn server_view(&self, view: &'static View) -> Result<Table> {
+    pub(super) fn server_view(
+        &self,
+        view: &'static View,
+        sought: Option<&Sought>,
+    ) -> Result<Table> {
         // Of each database its own: a statement may name the same view of two.
-        let name = quoted(&format!("{}.{}.{}", self.current_id(), view.schema, view.name));
+        let name = format!("{}.{}.{}", self.current_id(), view.schema, view.name);
+        let name = quoted(&match sought {
+            Some(_) => format!("{name}.{}", self.narrowed.next_table()),
+            None => name,
+        });
         if view.name == "databases" {
             self.instance.register_known()?;
         }
-        let make = || self.glances.while_rows_are_made(|| (view.rows)(self));
+        let make = || {
+            let shown = match sought {
+                Some(sought) => self.find_sought(sought)?,
+                None => Shown::default(),
+            };
+            self.narrowed
+                .while_shown(shown, || self.glances.while_rows_are_made(|| (view.rows)(self)))
+        };
         let rows = self.instance.as_of_now(make)?;
         let temporary = format!("temp.{name}");
         let digest = digest(&rows);

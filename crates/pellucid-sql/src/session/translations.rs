@@ -12,7 +12,7 @@ use pellucid_tsql::ast::{Condition, Delete, Expression, Insert, ObjectName, Quer
 
 use crate::message::{Message, Result};
 use crate::translate::{
-    Catalog, FunctionDefinition, Program, Selection, Statement, Table, VariableTypes,
+    Catalog, FunctionDefinition, Program, RowKey, Selection, Statement, Table, VariableTypes,
     ViewDefinition,
 };
 use crate::values::types::SqlType;
@@ -90,6 +90,7 @@ pub(crate) enum Translated {
 /// A question of a translation's, and the answer.
 enum Asked {
     Table(ObjectName, Option<Table>),
+    TableOf(ObjectName, RowKey, Option<Table>),
     /// There was no view of a script's of that name.
     NoView(ObjectName),
     /// There was no function of a script's of that name.
@@ -168,6 +169,9 @@ impl Asked {
         match self {
             // An error is one of the statement's: the translation that follows comes upon it again.
             Self::Table(name, table) => catalog.table(name).is_ok_and(|now| now == *table),
+            Self::TableOf(name, key, table) => {
+                catalog.table_of(name, key).is_ok_and(|now| now == *table)
+            }
             Self::NoView(name) => matches!(catalog.view(name), Ok(None)),
             Self::NoFunction(name) => matches!(catalog.function(name), Ok(None)),
             Self::TableVariable(name, table) => catalog.table_variable(name) == *table,
@@ -202,6 +206,15 @@ impl Catalog for Recorder<'_> {
         match &found {
             Ok(table) => self.note(Asked::Table(name.clone(), table.clone())),
             // Whoever asks may go on without it.
+            Err(_) => self.is_whole.set(false),
+        }
+        found
+    }
+
+    fn table_of(&self, name: &ObjectName, key: &RowKey) -> Result<Option<Table>> {
+        let found = self.catalog.table_of(name, key);
+        match &found {
+            Ok(table) => self.note(Asked::TableOf(name.clone(), key.clone(), table.clone())),
             Err(_) => self.is_whole.set(false),
         }
         found

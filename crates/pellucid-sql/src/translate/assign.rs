@@ -31,6 +31,11 @@ pub(super) struct Split {
 }
 
 impl Split {
+    /// Whether a variable is assigned.
+    pub fn assigns(&self, name: &str) -> bool {
+        self.assigned.iter().any(|other| other == name)
+    }
+
     /// A variable is used.
     pub fn note(&mut self, name: &str) {
         self.touched |= self.assigned.iter().any(|other| *other == name.to_lowercase());

@@ -6,6 +6,7 @@ use pellucid_tsql::ast::{
 };
 
 use super::module::Named;
+use super::narrow::Equations;
 use super::scope::{called, same, Clause, Column, Level, Relation, ScopeColumn, ScopeTable};
 use super::{quoted, typed, Stored, Table, Typed, View, Work};
 use crate::known;
@@ -15,6 +16,29 @@ use crate::values::types::{Family, SqlType};
 impl Work<'_> {
     /// ` FROM ..`, or nothing. The tables are added to `level`.
     pub(super) fn from(
+        &mut self,
+        sources: &[TableSource],
+        level: &mut Level,
+        outer: View<'_>,
+    ) -> Result<String> {
+        self.sources_where(sources, Equations::default(), level, outer)
+    }
+
+    /// The same of which WHERE requires these equations.
+    pub(super) fn sources_where(
+        &mut self,
+        sources: &[TableSource],
+        equations: Equations,
+        level: &mut Level,
+        outer: View<'_>,
+    ) -> Result<String> {
+        let others = std::mem::replace(&mut self.equations, equations);
+        let text = self.sources(sources, level, outer);
+        self.equations = others;
+        text
+    }
+
+    fn sources(
         &mut self,
         sources: &[TableSource],
         level: &mut Level,
@@ -108,6 +132,12 @@ impl Work<'_> {
                     Some(alias) => alias.clone().into(),
                     None => name.clone(),
                 };
+                if let Some(key) = self.row_key(name, alias.as_ref()) {
+                    if let Some(table) = self.catalog.table_of(&self.placed(name), &key)? {
+                        level.narrowed.push((level.tables.len(), key));
+                        return self.stored(table, called, level);
+                    }
+                }
                 match self.named(name)? {
                     Named::Table(table) => self.stored(table, called, level),
                     Named::View(view) => self.viewed(&view, called, level),

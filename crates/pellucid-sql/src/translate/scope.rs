@@ -4,6 +4,7 @@ use std::cell::{Cell, RefCell};
 
 use pellucid_tsql::ast::{ColumnName, Expression, ObjectName};
 
+use super::RowKey;
 use crate::message::{table, Message, Result};
 use crate::values::types::SqlType;
 
@@ -86,6 +87,8 @@ pub(super) struct Level {
     pub common: Vec<CommonTable>,
     /// Whether a column of it was used.
     pub used: Cell<bool>,
+    /// The views of the server, by place, that show these rows alone.
+    pub narrowed: Vec<(usize, RowKey)>,
 }
 
 /// What an expression is part of.
@@ -208,6 +211,17 @@ impl<'v> View<'v> {
         self.level.and_then(|level| find(level, wanted).ok().flatten())
     }
 
+    /// The databases that the rows of the view are of whose column this is.
+    pub fn database_key(&self, wanted: &ColumnName) -> Option<RowKey> {
+        if let Some(level) = self.level {
+            if let Some((table, _)) = find(level, wanted).ok()? {
+                let found = level.narrowed.iter().find(|(at, _)| *at == table);
+                return found.map(|(_, key)| key.clone());
+            }
+        }
+        self.outer.and_then(|outer| outer.database_key(wanted))
+    }
+
     fn check_grouped(&self, table: &ScopeTable, column: &str, at: (usize, usize)) -> Result<()> {
         let Some(grouped) = self.grouped else { return Ok(()) };
         if self.in_aggregate || grouped.columns.contains(&at) {
@@ -256,15 +270,20 @@ fn find(level: &Level, wanted: &ColumnName) -> Result<Option<(usize, usize)>> {
 
 /// Whether a table is called so. What is not written is not asked for.
 pub(super) fn called(table: &ScopeTable, name: &ObjectName) -> bool {
+    called_so(&table.name, name)
+}
+
+/// The same of a table that goes by the name `own`.
+pub(super) fn called_so(own: &ObjectName, name: &ObjectName) -> bool {
     let part = |table: &Option<pellucid_tsql::ast::Name>,
                 name: &Option<pellucid_tsql::ast::Name>| match (table, name) {
         (_, None) => true,
         (Some(table), Some(name)) => same(table.as_str(), name.as_str()),
         (None, Some(name)) => same(name.as_str(), "dbo"),
     };
-    same(table.name.object.as_str(), name.object.as_str())
-        && part(&table.name.schema, &name.schema)
-        && match (&table.name.database, &name.database) {
+    same(own.object.as_str(), name.object.as_str())
+        && part(&own.schema, &name.schema)
+        && match (&own.database, &name.database) {
             (_, None) => true,
             (Some(table), Some(name)) => same(table.as_str(), name.as_str()),
             (None, Some(_)) => false,

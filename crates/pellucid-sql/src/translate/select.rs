@@ -91,7 +91,8 @@ impl Work<'_> {
             return Err(Message::unsupported("SELECT INTO"));
         }
         let mut level = Level::default();
-        let mut tail = self.from(&select.from, &mut level, outer)?;
+        let equations = self.equations(select, &outer);
+        let mut tail = self.sources_where(&select.from, equations, &mut level, outer)?;
         let order = match ordered {
             Ordered::Rows(order) => order,
             Ordered::Sets(_) => &[],

@@ -257,9 +257,18 @@ impl Work<'_> {
             };
             keys.push((key, value));
         }
+        let key = match &values[..] {
+            [value] if function.name == "dm_db_log_stats" => self.argument_key(value),
+            _ => None,
+        };
         let mut name = call.name.clone();
         name.schema = name.schema.or_else(|| Name::new("sys"));
-        let mut rows = self.catalog.table(&self.placed(&name))?.ok_or_else(|| {
+        let name = self.placed(&name);
+        let found = match key {
+            Some(key) => self.catalog.table_of(&name, &key)?,
+            None => self.catalog.table(&name)?,
+        };
+        let mut rows = found.ok_or_else(|| {
             Message::of(table::UNKNOWN_OBJECT, [&super::scope::object_text(&call.name)])
         })?;
         let hidden = &function.keys[function.keys.len() - function.hidden..];

@@ -273,7 +273,14 @@ pub(super) fn modules(databases: &Databases) -> Result<Vec<Row>> {
             flag(false),
         ]
     };
-    Ok(databases.instance.modules(&known)?.iter().map(row).collect())
+    let modules = match databases.shown_object() {
+        Some(id) => {
+            let is_it = |name: &str| object_id(&known.name, name) == id;
+            databases.instance.modules_called(&known, is_it)?
+        }
+        None => databases.instance.modules(&known)?,
+    };
+    Ok(modules.iter().map(row).collect())
 }
 
 pub(super) fn routines(databases: &Databases) -> Result<Vec<Row>> {

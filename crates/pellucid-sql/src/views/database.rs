@@ -183,11 +183,14 @@ pub(super) const FILES: [Column; 18] = [
 pub(super) fn databases(databases: &Databases) -> Result<Vec<Row>> {
     let instance = &databases.instance;
     let keys = super::key::states(databases)?;
-    let by_server = pellucid_keyring::Keyring::opens_by_service_key(instance.home(), None)?;
+    let shown = databases.shown()?;
+    let opens = || pellucid_keyring::Keyring::opens_by_service_key(instance.home(), None);
     let is_declared = instance.is_master_key_declared()?;
+    // Only `master` shows it.
+    let by_server = shown.iter().any(|known| known.id == MASTER) && opens()?;
     let options = instance.options()?;
     let mut rows = Vec::new();
-    for known in instance.databases()? {
+    for known in shown {
         let options = options.get(&known.id);
         let option = |name: &str| options.and_then(|all| all.get(name)).copied();
         let state = keys.iter().find(|state| state.id == known.id);
@@ -285,7 +288,7 @@ pub(super) fn database_files(databases: &Databases) -> Result<Vec<Row>> {
 /// Those of every database, with the columns [`FILES`].
 pub(super) fn all_files(databases: &Databases) -> Result<Vec<Row>> {
     let mut rows = Vec::new();
-    for known in databases.instance.databases()? {
+    for known in databases.shown()? {
         // What cannot be opened now has its own names all the same.
         let files = databases.files(&known).unwrap_or_else(|_| {
             let stem = known.path.file_stem().unwrap_or_default().to_string_lossy().into_owned();

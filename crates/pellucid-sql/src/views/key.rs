@@ -284,7 +284,7 @@ pub(super) fn states(databases: &Databases) -> Result<Vec<KeyState>> {
     };
     // Asked before files are looked at: a process that has ended by then has left what it made.
     let mut all_pending = databases.instance.pending_keys()?;
-    for known in databases.instance.databases()? {
+    for known in databases.shown()? {
         if known.is_system() {
             continue;
         }

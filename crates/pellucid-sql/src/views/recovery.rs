@@ -93,7 +93,7 @@ pub(super) fn log_info(databases: &Databases) -> Result<Vec<Row>> {
 
 pub(super) fn status(databases: &Databases) -> Result<Vec<Row>> {
     let mut rows = Vec::new();
-    for known in databases.instance.databases()? {
+    for known in databases.shown()? {
         let recovery = databases.recovery(&known)?;
         let fork = recovery.fork.map_or(Value::Null, |fork| super::backup::guid_of(&fork));
         let last = last_log_backup(databases, &recovery)?;
@@ -112,7 +112,7 @@ pub(super) fn status(databases: &Databases) -> Result<Vec<Row>> {
 
 pub(super) fn log_stats(databases: &Databases) -> Result<Vec<Row>> {
     let mut rows = Vec::new();
-    for known in databases.instance.databases()? {
+    for known in databases.shown()? {
         let recovery = databases.recovery(&known)?;
         let last = last_log_backup(databases, &recovery)?;
         let megabytes = |bytes: u64| Value::Real(bytes as f64 / (1024.0 * 1024.0));
