@@ -58,6 +58,9 @@ const QUERIES: &[&str] = &[
     "SELECT COUNT(*) FROM sys.databases WHERE name IN (@v, 'beta')",
     "SELECT COUNT(*) FROM sys.databases WHERE CASE WHEN name = @v THEN 0 ELSE 1 END = 1",
     "SELECT COUNT(*) FROM sys.databases",
+    // A column that comes out is called as one within.
+    "SELECT COUNT(*) FROM sys.databases AS d PIVOT (COUNT(database_id) FOR state_desc IN ([database_id])) AS d \
+     WHERE d.database_id = 0",
     // Two places of one view, and two views.
     "SELECT COUNT(*) FROM sys.databases a CROSS JOIN sys.databases b WHERE a.name = @v",
     "SELECT a.name, b.name FROM sys.databases a, sys.databases b WHERE a.name = @v AND b.name = 'beta'",

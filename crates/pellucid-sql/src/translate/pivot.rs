@@ -4,7 +4,7 @@
 
 use pellucid_tsql::ast::{
     ColumnName, Comparison, Condition, Expression, Literal, Name, Pivot, StringLiteral, TableAlias,
-    Unpivot,
+    TableSource, Unpivot,
 };
 
 use super::aggregate::extreme;
@@ -25,7 +25,7 @@ impl Work<'_> {
         outer: View<'_>,
     ) -> Result<String> {
         let mut inner = Level::default();
-        let from = self.source(&pivot.source, &mut inner, outer)?;
+        let from = self.turned_source(&pivot.source, &mut inner, outer)?;
         let view = View::inner(&outer, &inner, Clause::Where);
         let turned = [&pivot.value, &pivot.column].map(|column| view.place(column));
         let value = self.node(&column(&pivot.value), view)?;
@@ -65,6 +65,19 @@ impl Work<'_> {
         self.turned(sql, columns, &pivot.alias, level)
     }
 
+    /// All of its rows: what WHERE says is of the columns that come out, which may be called as those within are.
+    fn turned_source(
+        &mut self,
+        source: &TableSource,
+        inner: &mut Level,
+        outer: View<'_>,
+    ) -> Result<String> {
+        let equations = std::mem::take(&mut self.equations);
+        let from = self.source(source, inner, outer);
+        self.equations = equations;
+        from
+    }
+
     /// The aggregate of the rows that a filter takes.
     fn filtered(&mut self, name: &str, mut value: Typed, filter: &str) -> Result<Typed> {
         let name = name.to_uppercase();
@@ -87,7 +100,7 @@ impl Work<'_> {
         outer: View<'_>,
     ) -> Result<String> {
         let mut inner = Level::default();
-        let from = self.source(&unpivot.source, &mut inner, outer)?;
+        let from = self.turned_source(&unpivot.source, &mut inner, outer)?;
         let view = View::inner(&outer, &inner, Clause::Where);
         let places: Vec<_> = unpivot.columns.iter().map(|column| view.place(column)).collect();
         let mut values = Vec::new();
