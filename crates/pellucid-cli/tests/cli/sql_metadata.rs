@@ -126,6 +126,38 @@ fn identities_take_values_where_a_session_says_so() {
     );
 }
 
+/// An index among the columns is made with the table, or neither is.
+#[test]
+fn an_index_stands_among_the_columns() {
+    prints(
+        "DECLARE @t TABLE (a int, b int, INDEX ia NONCLUSTERED (a, b), INDEX ib UNIQUE (b DESC))
+         INSERT @t VALUES (1, 2)
+         CREATE TABLE t (a int, INDEX ia CLUSTERED (a) WITH (FILLFACTOR = 80), INDEX ib (a) INCLUDE (a))
+         CREATE TABLE u (a int, INDEX ia (a))
+         SELECT name FROM sys.indexes WHERE object_id = OBJECT_ID('t') AND name LIKE '%i_' ORDER BY name
+         INSERT @t VALUES (1, 2)
+         GO
+         CREATE TABLE v (a int, INDEX ia (none))
+         GO
+         CREATE INDEX ic ON t (a) INCLUDE (none)
+         GO
+         SELECT COUNT(*) FROM sys.tables WHERE name = 'v'
+         SELECT COUNT(*) FROM sys.indexes WHERE object_id = OBJECT_ID('t') AND name IS NOT NULL",
+        &[
+            "ia",
+            "ib",
+            "Msg 2627",
+            "Violation of UNIQUE KEY constraint '@1.b'. Cannot insert duplicate key in object '@1'.",
+            "Msg 1911",
+            "Column name 'none' does not exist in the target table or view.",
+            "Msg 1911",
+            "Column name 'none' does not exist in the target table or view.",
+            "0",
+            "2",
+        ],
+    );
+}
+
 #[test]
 fn what_a_server_counts_is_there_without_rows() {
     prints(

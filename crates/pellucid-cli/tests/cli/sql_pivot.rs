@@ -95,6 +95,24 @@ fn xml_is_asked_by_paths() {
 }
 
 #[test]
+fn rows_are_elements_with_attributes() {
+    prints(
+        "SELECT name AS n, NULL AS none, database_id AS id FROM sys.databases WHERE database_id < 3 ORDER BY 3 FOR XML RAW
+         SELECT 1 AS a, NULL AS c FOR XML RAW ('r'), ROOT ('all'), ELEMENTS
+         SELECT (SELECT 'x<\"' AS a FOR XML RAW ('k'), TYPE).value('(/k/@a)[1]', 'varchar(9)')",
+        &["<row n=\"master\" id=\"1\"/><row n=\"tempdb\" id=\"2\"/>", "<all><r><a>1</a></r></all>", "x<\""],
+    );
+    prints(
+        "SELECT 1 FOR XML RAW",
+        &[
+            "Msg 6809",
+            "Unnamed tables cannot be used as XML identifiers as well as unnamed columns cannot be used for attribute names. \
+             Name unnamed columns/tables using AS in the SELECT statement.",
+        ],
+    );
+}
+
+#[test]
 fn what_xml_does_not_take_is_told() {
     for (query, number) in [
         ("DECLARE @x xml = '<A/>' SELECT c FROM @x.nodes('/A') t(c)", 493),

@@ -166,7 +166,7 @@ impl Session {
     fn create_table(&mut self, create: &CreateTable) -> Done {
         let (schema, sqlite) = self.new_table(&create.name)?;
         let (sql, _) = table_text(&schema, &sqlite, &create.elements)?;
-        self.databases.connection.execute_batch(&sql)?;
+        self.make_table(&schema, &sqlite, &sql, &create.elements)?;
         if let Some(identity) = seed(&create.elements).filter(|identity| identity.seed != 1) {
             let sequence = format!(
                 "INSERT INTO {}.sqlite_sequence(name, seq) VALUES (?1, ?2)",
@@ -195,6 +195,9 @@ impl Session {
                         TableElement::Constraint(constraint) => constraints.push(constraint),
                         TableElement::Computed { .. } => {
                             return Err(Message::unsupported("ADD of a computed column").into());
+                        }
+                        TableElement::Index(_) => {
+                            return Err(Message::unsupported("ADD INDEX").into());
                         }
                     }
                 }
@@ -302,20 +305,74 @@ impl Session {
         if create.filter.is_some() {
             return Err(Message::unsupported("WHERE of CREATE INDEX").into());
         }
-        let mut columns: Vec<String> = create.columns.iter().map(index_column).collect();
-        if !create.unique {
-            columns.extend(create.include.iter().map(|column| quoted(column.as_str())));
+        self.put_index(&schema, &table, name, create.unique, &create.columns, &create.include)
+    }
+
+    fn put_index(
+        &self,
+        schema: &str,
+        of_table: &str,
+        name: &str,
+        unique: bool,
+        columns: &[IndexColumn],
+        include: &[Name],
+    ) -> Done {
+        // SQLite takes a name of no column as a text.
+        let known = self.databases.table_of(schema, of_table, false)?;
+        let is_known = |name: &&Name| {
+            known.columns.iter().any(|column| column.name.eq_ignore_ascii_case(name.as_str()))
+        };
+        let named = columns.iter().map(|column| &column.name).chain(include);
+        if let Some(unknown) = named.into_iter().find(|name| !is_known(name)) {
+            return Err(Message::of(table::UNKNOWN_COLUMN_OF_KEY, [&unknown.as_str()]).into());
         }
-        let own = self.index_name(&schema, &table, name)?;
+        let mut columns: Vec<String> = columns.iter().map(index_column).collect();
+        if !unique {
+            columns.extend(include.iter().map(|column| quoted(column.as_str())));
+        }
+        let own = self.index_name(schema, of_table, name)?;
         let sql = format!(
             "CREATE {}INDEX {}.{} ON {}({})",
-            if create.unique { "UNIQUE " } else { "" },
-            quoted(&schema),
+            if unique { "UNIQUE " } else { "" },
+            quoted(schema),
             quoted(&own),
-            quoted(&table),
+            quoted(of_table),
             columns.join(", ")
         );
         Ok(self.databases.connection.execute_batch(&sql)?)
+    }
+
+    /// Makes a table of that text, and the indexes among its columns: all of it or nothing.
+    pub(super) fn make_table(
+        &self,
+        schema: &str,
+        table: &str,
+        sql: &str,
+        elements: &[TableElement],
+    ) -> Done {
+        let connection = &self.databases.connection;
+        connection.execute_batch("SAVEPOINT \"make table\"")?;
+        let made = connection.execute_batch(sql).map_err(Raised::from).and_then(|()| {
+            elements.iter().try_for_each(|element| match element {
+                TableElement::Index(index) => {
+                    let name = index.name.as_str();
+                    self.put_index(
+                        schema,
+                        table,
+                        name,
+                        index.unique,
+                        &index.columns,
+                        &index.include,
+                    )
+                }
+                _ => Ok(()),
+            })
+        });
+        if made.is_err() {
+            connection.execute_batch("ROLLBACK TO \"make table\"")?;
+        }
+        connection.execute_batch("RELEASE \"make table\"")?;
+        made
     }
 
     /// SQLite's indexes have one name in a database, SQL Server's one of each table: a second one gets the table's before
@@ -433,6 +490,8 @@ pub(super) fn table_text(
             TableElement::Constraint(constraint) => {
                 constraints.extend(constraint_text(constraint, identity)?);
             }
+            // It is made behind the table.
+            TableElement::Index(_) => {}
         }
     }
     parts.extend(constraints);

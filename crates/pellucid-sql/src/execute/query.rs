@@ -269,7 +269,7 @@ impl Session {
         self.databases
             .connection
             .execute_batch(&format!("DROP TABLE IF EXISTS temp.\"{sqlite}\""))?;
-        self.databases.connection.execute_batch(&sql)?;
+        self.make_table("temp", &sqlite, &sql, elements)?;
         let own = self.databases.row_column("temp", &sqlite)?;
         let columns = columns
             .into_iter()

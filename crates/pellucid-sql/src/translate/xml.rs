@@ -46,6 +46,14 @@ impl Work<'_> {
         for (at, column) in relation.columns.iter().enumerate() {
             let value = self.xml_text(column.of("x", at))?;
             let is_xml = column.data_type == SqlType::Xml;
+            let attribute = match (xml.attributes, &column.name) {
+                (true, None) => return Err(Message::of(table::XML_UNNAMED, [])),
+                (true, Some(name)) => {
+                    Some(Column { name: Some(format!("@{name}")), ..column.clone() })
+                }
+                (false, _) => None,
+            };
+            let column = attribute.as_ref().unwrap_or(column);
             let (kind, path) = path_of(column, is_xml)?;
             check_attribute(&path, column, &paths, &xml.element, is_xml)?;
             shape.push_str(&format!("\n{kind} {path}"));

@@ -311,7 +311,16 @@ impl Choices<'_> {
     }
 
     pub(super) fn elements(&mut self) -> Vec<TableElement> {
-        self.list(1, |c| match c.below(3) {
+        self.list(1, |c| match c.below(4) {
+            3 => TableElement::Index(TableIndex {
+                name: c.name(),
+                unique: c.flag(),
+                clustering: c.maybe(Self::word),
+                columns: c.index_columns(1),
+                include: c.names(0),
+                options: c.index_options(0),
+                filegroup: c.maybe(Self::name),
+            }),
             0 => TableElement::Column(Box::new(c.column_definition())),
             1 => TableElement::Computed {
                 name: c.name(),

@@ -30,6 +30,7 @@ impl Choices<'_> {
             element: self.string().text,
             typed: self.flag(),
             root: self.maybe(|c| c.string().text),
+            attributes: self.flag(),
         })
     }
 

@@ -21,7 +21,8 @@ impl Print for Query {
             }
         }
         if let Some(xml) = &self.xml {
-            put!(to, " FOR XML PATH(", Quoted(&xml.element), ")", If(xml.typed, ", TYPE"));
+            put!(to, " FOR XML ", if xml.attributes { "RAW" } else { "PATH" });
+            put!(to, "(", Quoted(&xml.element), ")", If(xml.typed, ", TYPE"));
             if let Some(root) = &xml.root {
                 put!(to, ", ROOT(", Quoted(root), ")");
             }

@@ -93,6 +93,12 @@ impl Print for TableElement {
                 put!(to, name, " AS (", value, ")", If(*persisted, " PERSISTED"));
             }
             TableElement::Constraint(constraint) => constraint.print(to),
+            TableElement::Index(index) => {
+                put!(to, "INDEX ", index.name, If(index.unique, " UNIQUE"));
+                put!(to, Maybe(" ", &index.clustering.map(One)), Listed(" (", &index.columns, ")"));
+                put!(to, Listed(" INCLUDE (", &index.include, ")"), Options(&index.options));
+                put!(to, Maybe(" ON ", &index.filegroup));
+            }
         }
     }
 }

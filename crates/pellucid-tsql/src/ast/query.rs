@@ -23,7 +23,7 @@ pub struct Query {
     pub options: Vec<QueryOption>,
 }
 
-/// `FOR XML PATH [('element')] [, TYPE] [, ROOT [('root')]]`
+/// `FOR XML {PATH | RAW} [('element')] [, TYPE] [, ROOT [('root')]] [, ELEMENTS]`
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ForXmlPath {
     /// The element of each row, `row` if none is written; empty: none.
@@ -32,6 +32,8 @@ pub struct ForXmlPath {
     pub typed: bool,
     /// The element around all rows, `root` if none is written.
     pub root: Option<String>,
+    /// `RAW` without `ELEMENTS`: columns are attributes. With it, it is as `PATH`.
+    pub attributes: bool,
 }
 
 /// `name [(columns)] AS (query)`

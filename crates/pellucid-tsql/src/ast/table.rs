@@ -82,6 +82,27 @@ pub enum TableElement {
     Computed { name: Name, value: Expression, persisted: bool },
     /// A constraint.
     Constraint(TableConstraint),
+    /// `INDEX name (columns)`
+    Index(TableIndex),
+}
+
+/// `INDEX name [UNIQUE] [CLUSTERED] (columns) [INCLUDE (..)] [WITH (..)] [ON filegroup]`
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TableIndex {
+    /// Its name.
+    pub name: Name,
+    /// `UNIQUE`
+    pub unique: bool,
+    /// `CLUSTERED`, `NONCLUSTERED`
+    pub clustering: Option<Clustering>,
+    /// Its columns.
+    pub columns: Vec<IndexColumn>,
+    /// `INCLUDE`
+    pub include: Vec<Name>,
+    /// `WITH (..)`
+    pub options: Vec<IndexOption>,
+    /// `ON filegroup`
+    pub filegroup: Option<Name>,
 }
 
 /// A column.

@@ -3,7 +3,7 @@
 use super::Parser;
 use crate::ast::{
     CreateIndex, DropIndex, IndexAction, IndexColumn, IndexOption, IndexSwitch,
-    MaintenanceStatement, ObjectName, ObjectStatement, Partition, StatementKind,
+    MaintenanceStatement, ObjectName, ObjectStatement, Partition, StatementKind, TableIndex,
 };
 use crate::error::Result;
 use crate::keyword::Keyword as K;
@@ -46,6 +46,28 @@ impl Parser<'_> {
             options,
             filegroup,
         })))
+    }
+
+    /// `INDEX name (columns)` among the columns of a table
+    pub(super) fn table_index(&mut self) -> Result<TableIndex> {
+        self.require(K::INDEX)?;
+        let name = self.name()?;
+        let unique = self.accept(K::UNIQUE);
+        let clustering = self.accept_word();
+        if self.at(K::COLUMNSTORE) || self.at(K::HASH) {
+            return self.unsupported("COLUMNSTORE and HASH of an index in a table");
+        }
+        let columns = self.parenthesized_list(Self::index_column)?;
+        let include = match self.accept(K::INCLUDE) {
+            true => self.parenthesized_list(Self::name)?,
+            false => Vec::new(),
+        };
+        if self.at(K::WHERE) {
+            return self.unsupported("WHERE of an index in a table");
+        }
+        let options = self.with_index_options()?;
+        let filegroup = self.on_filegroup()?;
+        Ok(TableIndex { name, unique, clustering, columns, include, options, filegroup })
     }
 
     /// `name [ASC | DESC]`

@@ -58,7 +58,7 @@ impl Parser<'_> {
                 let rule = self.table_rule()?;
                 return Ok(TableElement::Constraint(TableConstraint { name, rule }));
             }
-            Some(K::INDEX) => return self.unsupported("INDEX in a table"),
+            Some(K::INDEX) => return self.table_index().map(TableElement::Index),
             _ => {}
         }
         // A column that has no name of its own.

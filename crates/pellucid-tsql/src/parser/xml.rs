@@ -7,19 +7,20 @@ use crate::keyword::Keyword as K;
 use crate::lexer::{Symbol, TokenKind};
 
 impl Parser<'_> {
-    /// `XML PATH [('element')] [, TYPE] [, ROOT [('root')]]`
+    /// `XML {PATH | RAW} [('element')] [, TYPE] [, ROOT [('root')]] [, ELEMENTS]`
     pub(super) fn for_xml(&mut self) -> Result<ForXmlPath> {
         self.require(K::XML)?;
         let mode = self.word_in_capitals();
-        if mode != "PATH" {
+        let is_raw = mode == "RAW";
+        if mode != "PATH" && !is_raw {
             return match mode.as_str() {
-                "RAW" | "AUTO" | "EXPLICIT" => self.unsupported(format!("FOR XML {mode}")),
+                "AUTO" | "EXPLICIT" => self.unsupported(format!("FOR XML {mode}")),
                 _ => self.unexpected(),
             };
         }
         self.advance();
         let element = self.xml_name("row")?;
-        let mut xml = ForXmlPath { element, typed: false, root: None };
+        let mut xml = ForXmlPath { element, typed: false, root: None, attributes: is_raw };
         while self.accept_symbol(Symbol::Comma) {
             let directive = self.word_in_capitals();
             match directive.as_str() {
@@ -34,14 +35,15 @@ impl Parser<'_> {
                 // What PATH does by itself.
                 "ELEMENTS" => {
                     self.advance();
+                    xml.attributes = false;
                     match self.word_in_capitals().as_str() {
-                        "XSINIL" => return self.unsupported("FOR XML PATH with ELEMENTS XSINIL"),
+                        "XSINIL" => return self.unsupported("FOR XML with ELEMENTS XSINIL"),
                         "ABSENT" => drop(self.advance()),
                         _ => {}
                     }
                 }
                 "BINARY" | "XMLSCHEMA" | "XMLDATA" => {
-                    return self.unsupported(format!("FOR XML PATH with {directive}"))
+                    return self.unsupported(format!("FOR XML with {directive}"))
                 }
                 _ => return self.unexpected(),
             }
