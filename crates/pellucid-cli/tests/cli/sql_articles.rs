@@ -122,10 +122,10 @@ fn article_0_and_what_failed_there() {
     assert_eq!(server.rows("SELECT name FROM msdb.dbo.backupset"), Vec::<String>::new());
     let shown = server.run("RESTORE HEADERONLY FROM DISK = 'D:\\backup\\one.bak'").succeeded();
     let lines: Vec<_> = shown.lines().collect();
-    assert!(lines[0].ends_with(" KeyAlgorithm EncryptorThumbprint EncryptorType"), "{shown}");
+    assert!(lines[0].contains(" KeyAlgorithm EncryptorThumbprint EncryptorType "), "{shown}");
     let print =
         server.rows("SELECT thumbprint FROM sys.certificates WHERE name = 'TestCert'").remove(0);
-    assert!(lines[2].ends_with(&format!(" AES_256 {print} CERTIFICATE")), "{shown}");
+    assert!(lines[2].contains(&format!(" AES_256 {print} CERTIFICATE ")), "{shown}");
 }
 
 #[test]
@@ -228,12 +228,15 @@ fn article_2() {
     let heads = server
         .run("RESTORE HEADERONLY FROM DISK = N'D:DBAWorkWideWorldImporters_encrypted-Full.bak'")
         .succeeded();
-    assert!(heads.lines().nth(2).unwrap_or_default().ends_with(" CERTIFICATE"), "{heads}");
+    assert!(
+        heads.lines().nth(2).unwrap_or_default().ends_with(" CERTIFICATE NULL NULL ZSTD"),
+        "{heads}"
+    );
     let heads = server
         .run("RESTORE HEADERONLY FROM DISK = N'D:DBAWorkWideWorldImporters-Full.bak'")
         .succeeded();
     assert!(
-        heads.lines().nth(2).unwrap_or_default().ends_with(" NO_Encryption NULL NULL"),
+        heads.lines().nth(2).unwrap_or_default().contains(" NO_Encryption NULL NULL "),
         "{heads}"
     );
 

@@ -33,7 +33,7 @@ const GUID: SqlType = SqlType::UniqueIdentifier;
 const THUMBPRINT: SqlType = SqlType::VarBinary(Length::Of(32));
 
 /// Source: Microsoft's "RESTORE HEADERONLY".
-const HEADER: [(&str, SqlType); 56] = [
+const HEADER: [(&str, SqlType); 59] = [
     ("BackupName", N128),
     ("BackupDescription", SqlType::nvarchar(255)),
     ("BackupType", SqlType::SmallInt),
@@ -90,7 +90,13 @@ const HEADER: [(&str, SqlType); 56] = [
     ("KeyAlgorithm", SqlType::nvarchar(32)),
     ("EncryptorThumbprint", THUMBPRINT),
     ("EncryptorType", SqlType::nvarchar(32)),
+    ("LastValidRestoreTime", SqlType::DateTime),
+    ("TimeZone", SqlType::SmallInt),
+    ("CompressionAlgorithm", SqlType::nvarchar(32)),
 ];
+
+/// Bytes that a file of data, and one of a log, may have there where nothing else is said.
+const SIZES_MOST: [u64; 2] = [35_184_372_080_640, 2_199_023_255_552];
 
 /// Source: Microsoft's "RESTORE FILELISTONLY".
 const FILE_LIST: [(&str, SqlType); 22] = [
@@ -524,6 +530,13 @@ fn header_row(set: &FamilySet, facts: Option<&Description>, places: &Places) -> 
         text(header.algorithm.map_or("NO_Encryption", Algorithm::name)),
         thumbprint,
         encryptor,
+        Value::Null,
+        Value::Null,
+        match header.compression {
+            Compression::None => Value::Null,
+            Compression::Zstd => text("ZSTD"),
+            Compression::Lz4 => text("LZ4"),
+        },
     ]
 }
 
@@ -550,7 +563,7 @@ fn file_rows(set: &FamilySet, facts: Option<&Description>) -> Vec<Vec<Value>> {
             text(if is_log { "L" } else { "D" }),
             if is_log { Value::Null } else { text("PRIMARY") },
             size(if is_log { 0 } else { bytes }),
-            Value::Null,
+            size(SIZES_MOST[usize::from(is_log)]),
             Value::Integer(at as i64 + 1),
             Value::Null,
             Value::Null,

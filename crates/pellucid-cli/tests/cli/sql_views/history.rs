@@ -275,7 +275,14 @@ fn what_media_say() {
     seen.differ(
         one,
         sealed,
-        &["Compressed", "KeyAlgorithm", "EncryptorThumbprint", "EncryptorType", "BindingID"],
+        &[
+            "Compressed",
+            "CompressionAlgorithm",
+            "KeyAlgorithm",
+            "EncryptorThumbprint",
+            "EncryptorType",
+            "BindingID",
+        ],
     );
     seen.differ(one, other, &["DatabaseName", "DatabaseCreationDate"]);
     for column in ["UserName", "ServerName", "MachineName"] {
@@ -321,6 +328,8 @@ fn what_media_say() {
             "FirstRecoveryForkID",
             "ForkPointLSN",
             "DifferentialBaseLSN",
+            "LastValidRestoreTime",
+            "TimeZone",
         ],
     );
     seen.all(one);
@@ -331,7 +340,11 @@ fn what_media_say() {
     let difference = &of("FILELISTONLY", "DISK = 'd.bak'")[0];
     let mut seen = Seen::default();
     seen.differ(plain, &other[0], &["LogicalName", "PhysicalName", "Size", "BackupSizeInBytes"]);
-    seen.differ(&other[0], &other[1], &["Type", "FileGroupName", "FileID", "FileGroupID"]);
+    seen.differ(
+        &other[0],
+        &other[1],
+        &["Type", "FileGroupName", "FileID", "FileGroupID", "MaxSize"],
+    );
     seen.differ(plain, sealed, &["TDEThumbprint"]);
     seen.differ(plain, difference, &["DifferentialBaseGUID"]);
     seen.fixed(
@@ -345,7 +358,6 @@ fn what_media_say() {
     seen.nothing(
         plain,
         &[
-            "MaxSize",
             "CreateLSN",
             "DropLSN",
             "UniqueID",
