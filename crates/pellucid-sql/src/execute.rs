@@ -40,7 +40,10 @@ mod worker;
 
 use std::sync::Arc;
 
-use pellucid_tsql::ast::{SessionStatement, SessionSwitch, Statement, StatementKind};
+use pellucid_tsql::ast::{
+    Control, CursorStatement, SessionStatement, SessionSwitch, Statement, StatementKind,
+    TransactionStatement,
+};
 use pellucid_tsql::parse_as;
 
 use crate::message::{table, Message};
@@ -169,6 +172,24 @@ impl Raised {
             || self.messages.iter().any(|message| {
                 message.severity >= 20 || message.severity == 15 || ENDING.contains(&message.number)
             })
+    }
+}
+
+/// Statements behind which `@@ROWCOUNT` is 0. Source: Microsoft's "@@ROWCOUNT".
+fn resets_row_count(statement: &StatementKind) -> bool {
+    match statement {
+        StatementKind::Session(session) => !matches!(session, SessionStatement::SetVariable { .. }),
+        StatementKind::Cursor(cursor) => {
+            matches!(cursor, CursorStatement::Close(_) | CursorStatement::Deallocate(_))
+        }
+        StatementKind::Control(control) => {
+            matches!(control, Control::Print(_) | Control::RaiseError(_))
+        }
+        StatementKind::Transaction(transaction) => matches!(
+            transaction,
+            TransactionStatement::Begin { .. } | TransactionStatement::Commit { .. }
+        ),
+        _ => false,
     }
 }
 
@@ -309,6 +330,9 @@ impl Session {
         }
         let mut raised = match done {
             Ok(flow) => {
+                if resets_row_count(&statement.kind) {
+                    self.shared.set_row_count(0);
+                }
                 // What a string has said last is what EXECUTE says.
                 let is_execute = matches!(statement.kind, StatementKind::Execute(_));
                 if !is_control && !is_execute {

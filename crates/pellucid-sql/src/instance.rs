@@ -23,7 +23,7 @@ use crate::message::Result;
 pub(crate) use files::{DatabaseFile, FileKind};
 pub(crate) use modules::{Module, ModuleKind};
 pub(crate) use options::{Setting, SETTINGS};
-pub(crate) use registry::{Known, PendingKey, State, MASTER, MSDB, TEMPDB};
+pub(crate) use registry::{Known, PendingKey, State, MASTER, MODEL, MSDB, TEMPDB};
 
 /// The name of the tables that hold what is known of databases, before all of them.
 const SCHEMA: &str = include_str!("instance/schema.sql");

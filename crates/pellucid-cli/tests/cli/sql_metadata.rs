@@ -25,7 +25,7 @@ fn constraints_and_columns_are_in_the_catalog() {
              SELECT name, seed_value, increment_value, last_value FROM sys.identity_columns
              SELECT COUNT(*) FROM sys.check_constraints
              SELECT COUNT(*) FROM sys.stats s JOIN sys.stats_columns k ON k.object_id = s.object_id AND k.stats_id = s.stats_id",
-            &["(5)", "id 1 1 2", "0", "1"],
+            &["(5)", "id 1 1 2", "0", "2"],
         ),
         (
             "SELECT OBJECTPROPERTY(OBJECT_ID('p'), 'IsUserTable'), OBJECTPROPERTY(OBJECT_ID('p'), 'TableHasIdentity'),
@@ -239,6 +239,7 @@ fn nobody_else_is_there_and_no_mail_goes_out() {
             "STOPPED",
             "login mode Mixed",
             "0",
+            "DBCC execution completed. If DBCC printed error messages, contact your system administrator.",
             "The log of events is one file here, and goes on: nothing of it is put away.",
             "0",
             "No index 'i' is made: what 'msdb.dbo.backupset' shows has indexes of its own.",

@@ -3,8 +3,8 @@
 use std::time::{Duration, Instant};
 
 use pellucid_tsql::ast::{
-    Control, Declaration, Expression, OrVariable, RaiseError, RaiseErrorOption, Statement,
-    StatementKind, Text, Throw, WaitKind,
+    Condition, Control, Declaration, Expression, OrVariable, RaiseError, RaiseErrorOption,
+    Statement, StatementKind, Text, Throw, WaitKind,
 };
 
 use super::{Done, Flow, Raised};
@@ -75,7 +75,7 @@ impl Session {
                     true => true,
                     // A GOTO leads into one of them.
                     false if self.label.is_some() => false,
-                    false => self.holds(condition)?,
+                    false => self.asked(condition)?,
                 };
                 match (holds, otherwise) {
                     (true, _) => self.run_statement(then),
@@ -84,7 +84,7 @@ impl Session {
                 }
             }
             Control::While { condition, body } => {
-                while self.label.is_some() || self.holds(condition)? {
+                while self.label.is_some() || self.asked(condition)? {
                     match self.run_statement(body)? {
                         Flow::Break => break,
                         Flow::Return => return Ok(Flow::Return),
@@ -133,6 +133,13 @@ impl Session {
             Control::RaiseError(raise) => self.raise_error(raise).map(|()| Flow::Next),
             Control::WaitFor { kind, time } => self.wait_for(*kind, time).map(|()| Flow::Next),
         }
+    }
+
+    /// The condition of IF and WHILE, behind which `@@ROWCOUNT` is 0.
+    fn asked(&mut self, condition: &Condition) -> Done<bool> {
+        let holds = self.holds(condition)?;
+        self.shared.set_row_count(0);
+        Ok(holds)
     }
 
     fn try_catch(&mut self, body: &[Statement], catch: &[Statement]) -> Done<Flow> {

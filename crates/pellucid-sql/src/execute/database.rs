@@ -62,7 +62,10 @@ impl Session {
                     .map_or_else(|| self.databases.current_name(), |name| name.as_str().to_owned());
                 let known = match self.databases.instance.find(&name)? {
                     Some(known) => known,
-                    None => return Err(Message::of(table::ALTER_REFUSED, [&name]).into()),
+                    None => {
+                        let refused = Raised::from(Message::of(table::ALTER_REFUSED, [&name]));
+                        return Err(refused.and(Message::of(table::ALTER_FAILED, [])));
+                    }
                 };
                 self.alter_database(&known, action).map_err(|raised| match raised.is_cancelled {
                     true => raised,

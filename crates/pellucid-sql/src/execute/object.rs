@@ -139,6 +139,11 @@ impl Session {
 
     /// Attached schema and SQLite's name of a table that is about to be made.
     pub(super) fn new_table(&self, name: &ObjectName) -> Done<(String, String)> {
+        if let Some(database) = &name.database {
+            if self.databases.instance.find(database.as_str())?.is_none() {
+                return Err(Message::of(table::NO_DATABASE_OF_TABLE, [&database.as_str()]).into());
+            }
+        }
         let is_there = self.find(name)?.is_some();
         if is_there && name.object.as_str().starts_with('#') && self.frames.len() > 1 {
             // It would be the caller's, of which there is one.
@@ -573,6 +578,11 @@ fn column_text(column: &Column, key: Option<Option<String>>) -> Done<(String, Ma
         }
     } else if data_type.family() == Family::Text {
         text.push_str(" COLLATE NOCASE");
+    }
+    let says_null = |property: &ColumnProperty| matches!(property, ColumnProperty::Nullable(_));
+    let is_sysname = column.data_type.name.object.as_str().eq_ignore_ascii_case("sysname");
+    if is_sysname && key.is_none() && !column.properties.iter().any(says_null) {
+        text.push_str(" NOT NULL");
     }
     for property in &column.properties {
         match property {

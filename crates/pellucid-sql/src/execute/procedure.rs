@@ -30,7 +30,7 @@ use crate::message::{table, Message};
 use crate::session::{Frame, Session};
 use crate::translate::{VariableTypes, Variables};
 use crate::values::convert::{convert, natural_type, Value};
-use crate::values::types::SqlType;
+use crate::values::types::{Family, SqlType};
 
 /// An argument: its value, and the variable that OUTPUT names.
 #[derive(Debug, Clone)]
@@ -93,7 +93,10 @@ impl<'a> Arguments<'a> {
     /// As text; none where it is not given, or NULL.
     fn text(&self, at: usize) -> Done<Option<String>> {
         let Some(given) = self.find(at) else { return Ok(None) };
-        match given.converted(SqlType::NVARCHAR_MAX)? {
+        // A date or time with all that it has: its short form leaves seconds out.
+        let style = matches!(given.data_type.family(), Family::Moment).then_some(121);
+        let value = given.value.clone();
+        match convert(value, given.data_type, SqlType::NVARCHAR_MAX, style)? {
             Value::Text(text) => Ok(Some(text)),
             _ => Ok(None),
         }
@@ -214,6 +217,11 @@ impl Session {
                     }
                     None if is_unknown(&done) && known::is_procedure_of_msdb(&name) => {
                         (Err(Message::unsupported(name.object.as_str()).into()), failed.into())
+                    }
+                    // By its whole name.
+                    None if is_unknown(&done) => {
+                        let name = crate::translate::object_text(&name);
+                        (Err(Message::unknown_procedure(&name).into()), failed.into())
                     }
                     None => (done, failed.into()),
                 };

@@ -34,6 +34,17 @@ impl Session {
         if let ProviderStatement::CreateCredential { provider: None, .. } = statement {
             return Err(Message::unsupported("CREATE CREDENTIAL without a provider").into());
         }
+        // Without it there is none of them.
+        if self.databases.instance.running(EKM)? == 0 {
+            let absent = match statement {
+                ProviderStatement::DropLogin { name } => Some(("login", name)),
+                ProviderStatement::DropCredential { name } => Some(("credential", name)),
+                _ => None,
+            };
+            if let Some((kind, name)) = absent {
+                return Err(Message::does_not_exist("drop", kind, name.as_str()).into());
+            }
+        }
         self.check_extensible()?;
         match statement {
             ProviderStatement::CreateProvider { name, file } => {

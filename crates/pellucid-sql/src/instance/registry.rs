@@ -12,12 +12,14 @@ use crate::message::{table, Message, Result};
 
 /// The number of `master`.
 pub(crate) const MASTER: i64 = 1;
+/// The number of `model`.
+pub(crate) const MODEL: i64 = 3;
 /// The number of `msdb`.
 pub(crate) const MSDB: i64 = 4;
 /// The session's own, as SQLite's `temp`.
 pub(crate) const TEMPDB: i64 = 2;
 const SYSTEM: [(i64, &str); 4] =
-    [(MASTER, "master"), (TEMPDB, "tempdb"), (3, "model"), (MSDB, "msdb")];
+    [(MASTER, "master"), (TEMPDB, "tempdb"), (MODEL, "model"), (MSDB, "msdb")];
 
 /// What can be done with a database: `sys.databases.state`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

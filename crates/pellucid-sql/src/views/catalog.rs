@@ -151,7 +151,9 @@ pub(super) fn configurations(databases: &Databases) -> Result<Vec<Row>> {
     for setting in &SETTINGS {
         let (set, running) = databases.instance.configured(setting)?;
         rows.push(vec![
-            Value::Integer(object_id("configuration", setting.name)),
+            Value::Integer(
+                setting.number().unwrap_or_else(|| object_id("configuration", setting.name)),
+            ),
             text(setting.name),
             Value::Integer(set),
             Value::Integer(setting.least),

@@ -6,7 +6,7 @@ use super::{flag, text, Column, Row};
 use pellucid::header::Standing;
 
 use crate::execute::{access, log_path, recovery_model, size_kb};
-use crate::instance::{DatabaseFile, FileKind, Known, MASTER};
+use crate::instance::{DatabaseFile, FileKind, Known, MASTER, MODEL, TEMPDB};
 use crate::message::Result;
 use crate::session::{shown, Databases};
 use crate::values::convert::Value;
@@ -180,6 +180,9 @@ pub(super) const FILES: [Column; 18] = [
     ("differential_base_lsn", SqlType::numeric(25, 0)),
 ];
 
+/// When SQL Server's own `master` and `model` were made, in every server.
+const SHIPPED: &str = "2003-04-08 09:13:36.390";
+
 pub(super) fn databases(databases: &Databases) -> Result<Vec<Row>> {
     let instance = &databases.instance;
     let keys = super::key::states(databases)?;
@@ -212,7 +215,12 @@ pub(super) fn databases(databases: &Databases) -> Result<Vec<Row>> {
             Value::Integer(known.id),
             Value::Null,
             Value::Null,
-            text(&known.created),
+            match known.id {
+                // It begins with the server.
+                TEMPDB => text(databases.shared.begun().to_iso(SqlType::DateTime)),
+                MASTER | MODEL => text(SHIPPED),
+                _ => text(&known.created),
+            },
             Value::Integer(known.compatibility_level),
             text("SQL_Latin1_General_CP1_CI_AS"),
             Value::Integer(known.access),

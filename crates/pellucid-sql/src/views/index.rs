@@ -64,6 +64,12 @@ impl Index {
         self.number < 2
     }
 
+    /// Its name in the views: that of its key, where it is the table's own.
+    fn shown(&self) -> Option<String> {
+        let key = || format!("PK_{}", split(&self.table).1);
+        self.name.clone().or_else(|| self.is_primary.then(key))
+    }
+
     /// What SQLite calls its b-tree.
     pub fn tree(&self) -> &str {
         self.name.as_deref().unwrap_or(&self.table)
@@ -158,7 +164,7 @@ pub(super) fn indexes(databases: &Databases) -> Result<Vec<Row>> {
         };
         vec![
             Value::Integer(index.object),
-            super::optional(index.name.clone()),
+            super::optional(index.shown()),
             Value::Integer(index.number),
             Value::Integer(kind),
             text(described),
@@ -232,8 +238,8 @@ pub(super) fn keys(databases: &Databases) -> Result<Vec<Row>> {
     let (_, all) = all(databases)?;
     let row = |index: &Index| {
         let kind = if index.is_primary { "PK" } else { "UQ" };
-        let (schema, table) = split(&index.table);
-        let name = index.name.clone().unwrap_or_else(|| format!("PK_{table}"));
+        let schema = split(&index.table).0;
+        let name = index.shown().unwrap_or_default();
         vec![
             text(&name),
             Value::Integer(object_id(&known.name, &format!("{}.{name}", index.table))),
@@ -375,7 +381,7 @@ pub(super) fn sysindexes(databases: &Databases) -> Result<Vec<Row>> {
             pages.clone(),
             Value::Integer(*count),
             Value::Integer(*count),
-            super::optional(index.name.clone()),
+            super::optional(index.shown()),
         ]
     };
     let rows = measured(databases)?.iter().map(row).collect();

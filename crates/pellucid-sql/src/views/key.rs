@@ -117,11 +117,11 @@ pub(super) fn certificates(databases: &Databases) -> Result<Vec<Row>> {
             text(kind),
             text(described),
             Value::Null,
-            text(issuer),
-            text(pellucid::hash::hex(&serial)),
+            text(bare(&issuer)),
+            text(in_pairs(&serial)),
             Value::Null,
             Value::Null,
-            text(public.subject()),
+            text(bare(public.subject())),
             time(u64::try_from(to).unwrap_or(0)),
             time(u64::try_from(from).unwrap_or(0)),
             Value::Blob(public.thumbprint().to_vec()),
@@ -132,6 +132,17 @@ pub(super) fn certificates(databases: &Databases) -> Result<Vec<Row>> {
     };
     let found = keyring.find_certificates()?.whole;
     found.iter().filter(|stored| stored.place().is_none()).map(row).collect()
+}
+
+/// A name of nothing but a common name, without its `CN=`, as SQL Server shows what WITH SUBJECT said.
+fn bare(name: &str) -> &str {
+    name.strip_prefix("CN=").filter(|rest| !rest.contains([',', '+', '\\'])).unwrap_or(name)
+}
+
+/// Bytes as `c7 64 80`.
+fn in_pairs(bytes: &[u8]) -> String {
+    let pairs: Vec<String> = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+    pairs.join(" ")
 }
 
 /// What CERTPROPERTY and CERTENCODED give of each certificate: public parts alone.
@@ -148,9 +159,9 @@ pub(crate) fn certificate_facts(databases: &Databases) -> Result<Vec<Certificate
         };
         Ok(CertificateFacts {
             id: object_id("certificate", public.name()),
-            subject: public.subject().to_owned(),
-            issuer,
-            serial: pellucid::hash::hex(&serial),
+            subject: bare(public.subject()).to_owned(),
+            issuer: bare(&issuer).to_owned(),
+            serial: in_pairs(&serial),
             start: moment(from),
             expiry: moment(to),
             der: public.der().to_vec(),
@@ -306,6 +317,11 @@ pub(super) fn states(databases: &Databases) -> Result<Vec<KeyState>> {
     Ok(states)
 }
 
+/// `encryption_state` of a database that is encrypted as a whole.
+const ENCRYPTED: u8 = 3;
+/// `encryption_scan_state` where a scan has come to its end.
+const COMPLETE: i64 = 4;
+
 /// Of a container: what its header says.
 fn of_header(known: &Known, sealed: &SealedHeader) -> KeyState {
     let facts = KeyFacts::of(&sealed.header, sealed.percent());
@@ -315,6 +331,11 @@ fn of_header(known: &Known, sealed: &SealedHeader) -> KeyState {
         (text(name), Value::Integer(bits.into()))
     });
     let thumbprint = facts.encryptor.and_then(|encryptor| encryptor.thumbprint);
+    // One that was encrypted in one go had its scan then.
+    let (scan, scan_described) = match (facts.state, facts.scan_state) {
+        (ENCRYPTED, 0) => (COMPLETE, "COMPLETE"),
+        (_, state) => (state.into(), facts.scan_description),
+    };
     KeyState {
         id: known.id,
         is_on: !sealed.header.is_switched_off(),
@@ -332,9 +353,12 @@ fn of_header(known: &Known, sealed: &SealedHeader) -> KeyState {
             facts.encryptor.map_or(Value::Null, |encryptor| text(encryptor.kind)),
             Value::Real(facts.percent.into()),
             text(facts.state_description),
-            Value::Integer(facts.scan_state.into()),
-            text(facts.scan_description),
-            date(|dates| dates.scan_modified.unwrap_or(0)),
+            Value::Integer(scan),
+            text(scan_described),
+            match scan {
+                COMPLETE => date(|dates| dates.scan_modified.unwrap_or(dates.set)),
+                _ => date(|dates| dates.scan_modified.unwrap_or(0)),
+            },
         ],
     }
 }

@@ -157,7 +157,8 @@ fn old_row(file: Row) -> Row {
         of("size"),
         of("max_size"),
         of("growth"),
-        Value::Integer(0),
+        // A file that may grow; 64 is a log's.
+        Value::Integer(if of("type") == Value::Integer(1) { 66 } else { 2 }),
         Value::Integer(0),
         of("database_id"),
         of("name"),

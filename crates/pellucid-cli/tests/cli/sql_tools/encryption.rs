@@ -120,7 +120,7 @@ fn tde_is_watched_and_removed() {
     assert_eq!(server.rows(states), ["Orders|3|Encrypted|0.0|CERTIFICATE|AES|256"]);
     let certificates = "SELECT DB_NAME(db.database_id) DbName, db.encryption_state, encryptor_type, cer.name, cer.subject \
          FROM sys.dm_database_encryption_keys db JOIN sys.certificates cer ON db.encryptor_thumbprint = cer.thumbprint";
-    assert_eq!(server.rows(certificates), ["Orders|3|CERTIFICATE|BackupCert|CN=Backups"]);
+    assert_eq!(server.rows(certificates), ["Orders|3|CERTIFICATE|BackupCert|Backups"]);
     let all = "SELECT db.name, db.is_encrypted, dm.encryption_state, dm.percent_complete, dm.key_algorithm, dm.key_length \
          FROM sys.databases db LEFT OUTER JOIN sys.dm_database_encryption_keys dm ON db.database_id = dm.database_id WHERE \
          db.name IN ('master', 'Orders') ORDER BY DB.NAME";

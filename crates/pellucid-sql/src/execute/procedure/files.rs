@@ -6,7 +6,7 @@ use crate::instance::paths::Folder;
 use crate::instance::{DatabaseFile, FileKind, Known};
 use crate::message::{table, Message};
 use crate::session::{shown, Session};
-use crate::values::convert::Value;
+use crate::values::convert::{convert, Value};
 use crate::values::types::SqlType;
 
 /// Source: Microsoft's "sp_helpfile".
@@ -211,7 +211,12 @@ pub(crate) fn access(known: &Known) -> &'static str {
 
 fn database_row(known: &Known, owner: &str, model: i64) -> Vec<Value> {
     let kb = bytes_on_disk(known) / 1024;
-    let created = known.created.get(..10).unwrap_or_default();
+    let created = Value::Text(known.created.clone());
+    let text = SqlType::nvarchar(30);
+    // `Nov 29 2026`
+    let created = convert(created, text, SqlType::DateTime, None)
+        .and_then(|created| convert(created, SqlType::DateTime, SqlType::nvarchar(11), Some(0)));
+    let created = created.unwrap_or(Value::Null);
     let status = format!(
         "Status={}, Updateability={}, UserAccess={}, Recovery={}",
         known.state.name(),
@@ -224,7 +229,7 @@ fn database_row(known: &Known, owner: &str, model: i64) -> Vec<Value> {
         Value::Text(format!("{:10.2} MB", kb as f64 / 1024.0)),
         Value::Text(owner.to_owned()),
         Value::Integer(known.id),
-        Value::Text(created.to_owned()),
+        created,
         Value::Text(status),
         Value::Integer(known.compatibility_level),
     ]

@@ -2,7 +2,7 @@
 
 use super::Arguments;
 use crate::execute::Done;
-use crate::message::Message;
+use crate::message::{table, Message};
 use crate::session::Session;
 use crate::values::convert::Value;
 use crate::values::moment::Moment;
@@ -90,6 +90,7 @@ impl Session {
     /// The events of a home are one chain, which nothing cuts: it goes on.
     pub(super) fn sp_cycle_errorlog(&mut self) -> Done {
         let told = "The log of events is one file here, and goes on: nothing of it is put away.";
+        self.inform(Message::of(table::DBCC_ENDS, []));
         self.inform(Message::text(told));
         Ok(())
     }

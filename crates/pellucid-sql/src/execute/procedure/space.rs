@@ -32,6 +32,10 @@ impl Session {
             let what = "sp_spaceused @include_total_xtp_storage = 1";
             return Err(Message::unsupported(what).into());
         }
+        // As there, where it has something to do.
+        if arguments.text(1)?.is_some_and(|update| update.trim().eq_ignore_ascii_case("true")) {
+            self.inform(Message::text(" ".to_owned()));
+        }
         let is_one = arguments.integer(3)?.is_some_and(|wanted| wanted != 0);
         match arguments.text(0)? {
             Some(name) => self.space_of_table(&name),

@@ -23,6 +23,7 @@ rows! {
         "DBCC execution completed. If DBCC printed error messages, contact your system administrator.";
     2536, 10, DBCC_RESULTS_FOR = "DBCC results for '{name}'.";
     2593, 10, ROWS_IN_PAGES = "There are {rows} rows in {pages} pages for object \"{name}\".";
+    2702, 16, NO_DATABASE_OF_TABLE = "Database '{name}' does not exist.";
     2727, 11, UNKNOWN_INDEX = "Cannot find index '{index}'.";
     3702, 16, DROP_IN_USE = "Cannot drop database \"{name}\" because it is currently in use.";
     3703, 16, DETACH_IN_USE = "Cannot detach the database '{name}' because it is currently in use.";

@@ -62,6 +62,7 @@ rows! {
     14545, 16, NOT_FOR_STEP_TYPE =
         "The {parameter} parameter is not valid for a job step of type '{subsystem}'.";
     14607, 16, UNKNOWN_MAIL_PROFILE = "profile name is not valid";
+    14608, 16, EITHER_OF_TWO = "Either {first} or {second} parameter needs to be supplied";
     14636, 16, NO_MAIL_PROFILE =
         "No global profile is configured. Specify a profile name in the @profile_name parameter.";
     22022, 16, AGENT_REFUSES = "SQLServerAgent Error: {reason}.";

@@ -53,7 +53,7 @@ pub(super) const SEND: Procedure = Procedure {
 pub(super) const DELETE_MAILS: Procedure = Procedure {
     name: "sysmail_delete_mailitems_sp",
     parameters: &["sent_before", "sent_status"],
-    run: delete,
+    run: delete_mails,
 };
 pub(super) const DELETE_LOG: Procedure = Procedure {
     name: "sysmail_delete_log_sp",
@@ -140,8 +140,18 @@ fn send(session: &mut Session, call: &Call<'_>) -> Done<Outputs> {
 }
 
 /// There is none.
-fn delete(_: &mut Session, _: &Call<'_>) -> Done<Outputs> {
+fn delete(session: &mut Session, _: &Call<'_>) -> Done<Outputs> {
+    session.count(0);
     Ok(Outputs::new())
+}
+
+/// 14608 without anything that would choose some.
+fn delete_mails(session: &mut Session, call: &Call<'_>) -> Done<Outputs> {
+    if call.text("sent_before")?.is_none() && call.text("sent_status")?.is_none() {
+        let either = ["@sent_before", "@sent_status"];
+        return Err(Message::of(table::EITHER_OF_TWO, [&either[0], &either[1]]).into());
+    }
+    delete(session, call)
 }
 
 fn status(session: &mut Session, _: &Call<'_>) -> Done<Outputs> {
