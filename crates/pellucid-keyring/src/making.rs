@@ -11,6 +11,7 @@ use pellucid::error::{Error, Result, Subject};
 use pellucid_files::locked::Locked;
 use pellucid_files::paths::is_there;
 
+use super::moving::MADE_BY_SCRIPTS;
 use super::{instance, master};
 
 /// As long as anybody waits. What is made takes less than a second; of many who begin at once each looks for a moment.
@@ -53,7 +54,8 @@ fn path(home: &Path) -> PathBuf {
     home.join("making.lock")
 }
 
-/// Whether there is no database master key, nor anything that needs one: nobody has begun, or nobody has ended.
+/// Whether there is no database master key, nor anything that needs one: nobody has begun, or nobody has ended. The instance's databases
+/// are made after the keys, so where one is there, keys are lost, and nobody's to make anew.
 ///
 /// # Errors
 /// [`Error::Io`] where the caller may not look.
@@ -61,8 +63,13 @@ pub(super) fn is_unmade(home: &Path) -> Result<bool> {
     if !instance::has_keyring(home) {
         return Ok(true);
     }
-    let keys = [master::master_path(home), master::next_file(home).path().to_owned()];
-    Ok(!keys.iter().any(|key| is_there(key))
+    let made = [
+        master::master_path(home),
+        master::next_file(home).path().to_owned(),
+        home.join("msdb.db"),
+        home.join(MADE_BY_SCRIPTS),
+    ];
+    Ok(!made.iter().any(|path| is_there(path))
         && !master::has_children(home)?
         && master::passwords(home)?.is_empty())
 }
@@ -91,6 +98,23 @@ mod tests {
             assert_eq!(makers.count(), 1, "{made:?}");
             let makers = made.iter().filter(|made| made.database_master_key.is_some());
             assert_eq!(makers.count(), 1, "{made:?}");
+        }
+    }
+
+    #[test]
+    fn what_an_instance_with_databases_has_lost_is_not_made_anew() {
+        for database in ["msdb.db", MADE_BY_SCRIPTS] {
+            let home = tempfile::tempdir().unwrap();
+            Keyring::open_or_create(home.path()).unwrap();
+            let keyring = home.path().join("keyring");
+            std::fs::remove_dir_all(&keyring).unwrap();
+            std::fs::remove_file(home.path().join("service.key")).unwrap();
+            std::fs::create_dir(&keyring).unwrap();
+            assert!(Keyring::is_to_be_made(home.path()));
+            std::fs::write(home.path().join(database), "").unwrap();
+            assert!(!Keyring::is_to_be_made(home.path()));
+            let told = Keyring::open(home.path()).unwrap_err().to_string();
+            assert!(!told.contains("interrupted"), "{told}");
         }
     }
 

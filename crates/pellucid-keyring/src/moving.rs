@@ -26,7 +26,7 @@ use pellucid_files::new_file::NewFile;
 use pellucid_files::paths::is_there;
 
 /// The file that is there once scripts have made something in `master` or `msdb`, or a backup of them.
-const MADE_BY_SCRIPTS: &str = "master.db";
+pub(super) const MADE_BY_SCRIPTS: &str = "master.db";
 
 /// A thing of an instance on its way.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -89,8 +89,39 @@ fn xml_is_asked_by_paths() {
              SELECT record FROM #x WHERE record.exist('/Record/v') = 1",
             &["1 5 9", "2 NULL NULL", "<Record id=\"5\"><v>9</v></Record>"],
         ),
+        (
+            "DECLARE @x xml = '<r><a k=\"1\">x</a><a k=\"2\"/></r>'
+             SELECT @x.query('data(/r/a/@k)'), @x.value('string((/r/a)[2])', 'varchar(9)') + '|', @x.exist('string((/z)[1])')
+             SELECT c.value('count(*)', 'int') FROM @x.nodes('/') t(c)",
+            &["1 2 | 1", "1"],
+        ),
+        // A function of the script's own may have the name of a method.
+        (
+            "EXEC ('CREATE FUNCTION dbo.query (@x varchar(9)) RETURNS varchar(9) AS BEGIN RETURN @x + ''!'' END')
+             SELECT dbo.query('x') FROM sys.databases WHERE database_id = 1",
+            &["x!"],
+        ),
     ] {
         prints(query, expected);
+    }
+}
+
+#[test]
+fn no_depth_of_what_stands_behind_one_another_ends_the_process() {
+    let method = ".query('.')".repeat(4);
+    let within = (0..30).fold("@x".to_owned(), |inner, _| format!("({inner}{method})"));
+    let turned = " PIVOT (MAX(v) FOR q IN ([1])) AS p".repeat(4);
+    let derived =
+        (0..20).fold("#s".to_owned(), |inner, _| format!("(SELECT * FROM {inner}{turned}) s"));
+    let server = crate::sql_server::Server::with(&[]);
+    for query in [
+        format!("DECLARE @x xml = '<A/>' SELECT @x{}", ".query('.')".repeat(20_000)),
+        format!("DECLARE @x xml = '<A/>' SELECT {within}"),
+        format!("CREATE TABLE #s (v int, q int) SELECT * FROM {derived}"),
+        format!("CREATE TABLE #s (v int, q int) SELECT * FROM #s{}", turned.repeat(5_000)),
+    ] {
+        let said = server.run(&query);
+        assert!(said.code >= 0, "{}", said.stderr);
     }
 }
 
@@ -130,6 +161,18 @@ fn what_xml_does_not_take_is_told() {
         ),
         ("DECLARE @x xml = '<A/>' SELECT @x.value('for $a in /A return $a', 'int')", 50001),
         ("SELECT 1 FROM (SELECT 'x' AS t) s CROSS APPLY t.nodes('/a') n(c)", 258),
+        ("DECLARE @x xml = '<A/>' SELECT c.value('(.[/A])[1]', 'int') FROM @x.nodes('/A') t(c)", 50001),
+        ("DECLARE @x xml = '<a xml:space=\"preserve\"> </a>'", 50001),
+        ("CREATE TABLE #x (x xml DEFAULT '<a>')", 50001),
+        ("DECLARE @t TABLE (x xml DEFAULT '<a>')", 50001),
+        ("CREATE TABLE #x (i int) ALTER TABLE #x ADD x xml DEFAULT '<a>'", 50001),
+        ("CREATE TABLE #x (x xml) ALTER TABLE #x ADD CONSTRAINT d DEFAULT '<a>' FOR x", 50001),
+        ("DECLARE @x xml = '<abc/>' SELECT CAST(@x AS varchar(3))", 6354),
+        ("SELECT CONVERT(xml, '<a> </a>', 1)", 50001),
+        ("DECLARE @x xml = '<a>AQ==</a>' SELECT @x.value('.', 'varbinary(9)')", 50001),
+        ("DECLARE @x xml = '<a b=\"1\"/>' SELECT @x.query('/a/@b')", 50001),
+        ("DECLARE @x xml = '<a/>' SELECT 1 FROM @x.nodes('count(/a)') t(c)", 50001),
+        ("DECLARE @x xml = '<a/>' SELECT @x.query('.').query('.').query('.').query('.').query('.')", 191),
     ] {
         let server = crate::sql_server::Server::with(&[]);
         let said = server.run(query);

@@ -3,7 +3,7 @@
 use pellucid_tsql::ast::{Expression, IndexColumn, Name, TableConstraint, TableRule};
 use rusqlite::OptionalExtension;
 
-use super::object::{constraint_text, default_text, first_name};
+use super::object::{constraint_text, default_text, first_name, is_of_xml, refuse_default_of_xml};
 use super::Done;
 use crate::message::{table, Message};
 use crate::session::{row_name, Session, IDENTITY_IS};
@@ -239,6 +239,9 @@ impl Text {
         };
         if found.has_default {
             return Err(super::Raised::from(Message::of(table::DEFAULT_TWICE, [])).and(not_made()));
+        }
+        if is_of_xml(part) {
+            refuse_default_of_xml(value)?;
         }
         if let Some(name) = name {
             *part += &format!(" CONSTRAINT {}", quoted(name.as_str()));

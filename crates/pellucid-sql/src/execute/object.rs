@@ -596,6 +596,9 @@ fn column_text(column: &Column, key: Option<Option<String>>) -> Done<(String, Ma
                 }
             }
             ColumnProperty::Constraint { name, constraint } => {
+                if let (SqlType::Xml, ColumnConstraint::Default(value)) = (data_type, constraint) {
+                    refuse_default_of_xml(value)?;
+                }
                 if let Some(part) = column_constraint(constraint, key.is_some())? {
                     if let Some(name) = name {
                         text.push_str(&format!(" CONSTRAINT {}", quoted(name.as_str())));
@@ -692,6 +695,14 @@ fn declared_text(written: &DataType, data_type: SqlType) -> String {
         (TypeSize::Default, _) => name.to_owned(),
         (TypeSize::One(size), _) => format!("{name}({size})"),
         (TypeSize::Two(precision, scale), _) => format!("{name}({precision},{scale})"),
+    }
+}
+
+/// What is not NULL would have to be xml, as it is written there.
+pub(super) fn refuse_default_of_xml(value: &Expression) -> Done {
+    match value {
+        Expression::Literal(Literal::Null) => Ok(()),
+        _ => Err(Message::unsupported("a DEFAULT of a column of xml").into()),
     }
 }
 
@@ -796,6 +807,11 @@ fn list(tokens: &[String]) -> Vec<String> {
 /// The name that a column or constraint begins with.
 pub(crate) fn first_name(part: &str) -> Option<String> {
     tokens(part).first().map(|token| name_of(token))
+}
+
+/// Whether a column's text declares it so.
+pub(super) fn is_of_xml(part: &str) -> bool {
+    tokens(part).get(1).is_some_and(|token| token.eq_ignore_ascii_case("xml"))
 }
 
 fn name_of(token: &str) -> String {

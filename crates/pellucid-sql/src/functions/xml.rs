@@ -233,7 +233,7 @@ fn asked(arguments: &[Value]) -> Result<Option<(Path, &str)>> {
         return Ok(None);
     }
     let path = text_at(arguments, 1)?;
-    let refused = || Message::unsupported(format!("the path '{path}' in xml"));
+    let refused = || Message::unsupported("this path in xml");
     Ok(Some((Path::parse(path).ok_or_else(refused)?, text_at(arguments, 0)?)))
 }
 

@@ -129,12 +129,20 @@ impl Work<'_> {
             ("exist", Some([path])) => (path, XmlAsked::Exist),
             _ => return Ok(None),
         };
+        // Not of a script's function that has such a name.
+        if view.column(&column).is_err_and(is_not_found) {
+            return Ok(None);
+        }
         let operand = self.xml_operand(&Expression::Column(Box::new(column)), view)?;
         self.asked_of_xml(operand, &asked, &path.text).map(Some)
     }
 
     fn asked_of_xml(&mut self, operand: Typed, asked: &XmlAsked, path: &str) -> Result<Typed> {
         let read = path_in(&operand, path)?;
+        // An attribute is no xml by itself.
+        if *asked == XmlAsked::Query && read.gives_attributes() {
+            return Err(refused_path(path));
+        }
         let (xml, path) = (&operand.sql, text_literal(path));
         Ok(match asked {
             XmlAsked::Value(to) => {
@@ -160,7 +168,9 @@ impl Work<'_> {
         outer: View<'_>,
     ) -> Result<String> {
         let operand = self.xml_operand(operand, outer)?;
-        path_in(&operand, path)?;
+        if !path_in(&operand, path)?.gives_nodes() {
+            return Err(refused_path(path));
+        }
         let Some((alias, [column])) = alias.map(|alias| (alias, &alias.columns[..])) else {
             return Err(Message::of(table::XML_NODES_WITHOUT_ALIAS, []));
         };
@@ -185,12 +195,19 @@ impl Work<'_> {
         }
         match of_column(call) {
             Some((column, [Expression::Literal(Literal::String(path))])) => {
+                if outer.column(&column).is_err_and(is_not_found) {
+                    return Ok(None);
+                }
                 let operand = Expression::Column(Box::new(column));
                 self.xml_nodes(&operand, &path.text, alias, level, outer).map(Some)
             }
             _ => Ok(None),
         }
     }
+}
+
+fn is_not_found(told: Message) -> bool {
+    matches!(told.number, 207 | 4104)
 }
 
 /// The column that a method is called on, and its arguments; none of a function's call.
@@ -209,13 +226,19 @@ fn path_in(operand: &Typed, path: &str) -> Result<Path> {
     if !matches!(operand.data_type, SqlType::Xml | SqlType::XmlNode) {
         return Err(Message::of(table::NO_METHODS, [&operand.data_type.name()]));
     }
-    let refused = || Message::unsupported(format!("the path '{path}' in xml"));
-    let read = Path::parse(path).ok_or_else(refused)?;
+    let read = Path::parse(path).ok_or_else(|| refused_path(path))?;
     // A node is known without what is around it.
     match operand.data_type == SqlType::XmlNode && read.is_absolute() {
-        true => Err(refused()),
+        true => Err(refused_path(path)),
         false => Ok(read),
     }
+}
+
+/// Without what stands between quotes in it, which is a value.
+fn refused_path(path: &str) -> Message {
+    let shown = path.split_once(['"', '\'']).map_or(path, |(before, _)| before);
+    let rest = if shown.len() < path.len() { ".." } else { "" };
+    Message::unsupported(format!("the path '{shown}{rest}' in xml"))
 }
 
 /// The type that a string names.
@@ -226,7 +249,12 @@ fn type_of(text: &str) -> Result<SqlType> {
     match &statement.kind {
         StatementKind::Declare(declared) => match &declared[..] {
             [Declaration::Scalar { data_type, value: None, .. }] => {
-                Ok(SqlType::declared(data_type, 1)?)
+                let declared = SqlType::declared(data_type, 1)?;
+                match declared.family() {
+                    // Of xs:base64Binary, and what no value of xml becomes.
+                    Family::Binary | Family::Xml | Family::Variant => Err(refused()),
+                    _ => Ok(declared),
+                }
             }
             _ => Err(refused()),
         },

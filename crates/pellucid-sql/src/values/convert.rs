@@ -67,7 +67,7 @@ pub fn convert(value: Value, from: SqlType, to: SqlType, style: Option<i64>) -> 
         Family::Moment => {
             to_moment(&value, from, to, style.unwrap_or(0)).map(|m| Value::Text(m.to_iso(to)))
         }
-        Family::Xml => text::to_xml(value, from).map(Value::Text),
+        Family::Xml => text::to_xml(value, from, style.unwrap_or(0)).map(Value::Text),
         Family::Variant => match from.family() {
             Family::Decimal => Ok(Value::Text(decimal_of(&value, from)?.to_string())),
             _ => Ok(value),

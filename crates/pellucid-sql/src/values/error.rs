@@ -105,6 +105,9 @@ pub enum Error {
     /// More elements within one another than so many.
     #[error("XML datatype instance has too many levels of nested nodes. Maximum allowed depth is {0} levels.")]
     XmlTooDeep(usize),
+    /// A text too short for a value of xml.
+    #[error("Target string size is too small to represent the XML instance.")]
+    NoRoomForXml,
     /// What SQL Server knows and Pellucid does not do.
     #[error("'{0}' is not supported.")]
     Unsupported(String),
@@ -138,6 +141,7 @@ impl Error {
             Self::Overflow(..) => 8115,
             Self::BadOperand(..) => 8117,
             Self::XmlTooDeep(_) => 6335,
+            Self::NoRoomForXml => 6354,
             Self::Xml { number, .. } => *number,
             Self::NotAGuid => 8169,
             Self::NoRoomForGuid => 8170,

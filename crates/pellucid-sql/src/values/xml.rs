@@ -43,7 +43,10 @@ impl Content {
         let mut most = 0;
         for node in tree.root_element().descendants() {
             let is_own = |name: &roxmltree::Namespace<'_>| name.name() != Some("xml");
-            if node.tag_name().namespace().is_some() || node.namespaces().any(is_own) {
+            // `xml:space` and its like change what a value is.
+            let is_prefixed = node.attributes().any(|one| one.namespace().is_some());
+            if node.tag_name().namespace().is_some() || node.namespaces().any(is_own) || is_prefixed
+            {
                 return Err(Error::Unsupported("a namespace in xml".to_owned()));
             }
             if node.is_element() {
@@ -58,25 +61,42 @@ impl Content {
     }
 }
 
-/// Text as a value of the type: without white space between elements, its characters and attributes as XML writes them.
+/// Text as a value of the type: without white space between elements, its characters and attributes as XML writes them. White space
+/// that an entity or CDATA writes stays.
 ///
 /// # Errors
 /// As [`Content::tree`].
 pub(crate) fn normal(text: &str) -> Result<String> {
     let content = Content::new(text);
     let tree = content.tree()?;
-    Ok(written(tree.root_element().children()))
+    let is_kept = |node: Node<'_, '_>| {
+        let text = node.text().unwrap_or_default();
+        // Text and CDATA beside each other are one node, with the range of the first.
+        let end = match node.next_sibling() {
+            Some(next) => next.range().start,
+            None => node.parent().map_or(node.range().end, |parent| parent.range().end),
+        };
+        let source = tree.input_text().get(node.range().start..end).unwrap_or_default();
+        !is_white(text) || source.contains('&') || source.contains("<![CDATA[")
+    };
+    let mut out = String::new();
+    tree.root_element().children().for_each(|node| write_node(node, &is_kept, &mut out));
+    Ok(out)
 }
 
 /// Nodes as they are written.
 pub(crate) fn written<'t>(nodes: impl Iterator<Item = Node<'t, 't>>) -> String {
     let mut out = String::new();
-    nodes.for_each(|node| write_node(node, &mut out));
+    nodes.for_each(|node| write_node(node, &|_| true, &mut out));
     out
 }
 
+fn is_white(text: &str) -> bool {
+    text.trim_matches([' ', '\t', '\r', '\n']).is_empty()
+}
+
 /// No deeper than [`DEPTH_MOST`].
-fn write_node(node: Node<'_, '_>, out: &mut String) {
+fn write_node(node: Node<'_, '_>, is_kept: &dyn Fn(Node<'_, '_>) -> bool, out: &mut String) {
     match node.node_type() {
         NodeType::Element => {
             let name = node.tag_name().name();
@@ -88,16 +108,21 @@ fn write_node(node: Node<'_, '_>, out: &mut String) {
             }
             let before = out.len();
             out.push('>');
-            node.children().for_each(|child| write_node(child, out));
+            node.children().for_each(|child| write_node(child, is_kept, out));
             match out.len() == before + 1 {
                 true => out.replace_range(before.., "/>"),
                 false => drop(write!(out, "</{name}>")),
             }
         }
-        NodeType::Text => {
+        NodeType::Text if is_kept(node) => {
             let text = node.text().unwrap_or_default();
-            if !text.trim_matches([' ', '\t', '\r', '\n']).is_empty() {
-                escape(text, false, out);
+            match text.chars().last().filter(|_| is_white(text)) {
+                // So that whoever reads it again keeps it.
+                Some(last) => {
+                    escape(&text[..text.len() - 1], false, out);
+                    let _ = write!(out, "&#x{:02X};", u32::from(last));
+                }
+                None => escape(text, false, out),
             }
         }
         NodeType::Comment => drop(write!(out, "<!--{}-->", node.text().unwrap_or_default())),
@@ -108,7 +133,7 @@ fn write_node(node: Node<'_, '_>, out: &mut String) {
                     write!(out, "<?{}{space}{}?>", found.target, found.value.unwrap_or_default());
             }
         }
-        NodeType::Root => {}
+        NodeType::Text | NodeType::Root => {}
     }
 }
 
@@ -173,6 +198,10 @@ mod tests {
             ("<a><![CDATA[<&>]]></a>", "<a>&lt;&amp;&gt;</a>"),
             ("<!-- x --><a/><?p q?>", "<!-- x --><a/><?p q?>"),
             ("", ""),
+            ("<a> </a><b>\n <c/>x</b>", "<a/><b><c/>x</b>"),
+            ("<a>&#x20;</a>", "<a>&#x20;</a>"),
+            ("<a>&#x20; </a><b> <![CDATA[ ]]></b>", "<a> &#x20;</a><b> &#x20;</b>"),
+            ("<b><![CDATA[\n]]></b>", "<b>&#x0A;</b>"),
         ] {
             assert_eq!(normal(given).unwrap(), expected, "{given}");
         }
@@ -193,7 +222,9 @@ mod tests {
                 other => panic!("{given}: {other:?}"),
             }
         }
-        assert!(matches!(normal("<a xmlns='x'/>"), Err(Error::Unsupported(_))));
+        for given in ["<a xmlns='x'/>", "<a xml:space='preserve'> </a>", "<a xml:lang='en'/>"] {
+            assert!(matches!(normal(given), Err(Error::Unsupported(_))), "{given}");
+        }
         assert!(matches!(
             normal("<!DOCTYPE a><a/>"),
             Err(Error::Unsupported(_) | Error::Xml { .. })

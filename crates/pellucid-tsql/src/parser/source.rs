@@ -6,9 +6,12 @@ use crate::ast::{
     Expression, Join, JoinKind, Name, ObjectName, Pivot, Query, TableAlias, TableHint,
     TablePrimary, TableSource, Unpivot,
 };
-use crate::error::Result;
+use crate::error::{ErrorKind, Result};
 use crate::keyword::{Keyword as K, Word};
 use crate::lexer::{Symbol, TokenKind};
+
+/// PIVOT and UNPIVOT one behind another at most: each holds all before it.
+const TURNS_MOST: usize = 4;
 
 /// What a parenthesis in FROM turned out to hold.
 enum Parenthesized {
@@ -34,8 +37,12 @@ impl Parser<'_> {
     /// The rest of a source of which `table` is taken.
     fn table_source_from(&mut self, table: TablePrimary) -> Result<TableSource> {
         let mut source = TableSource { table, joins: Vec::new() };
+        let mut turns = 0;
         loop {
             let table = match self.keyword() {
+                Some(K::PIVOT | K::UNPIVOT) if turns == TURNS_MOST => {
+                    return self.fail(ErrorKind::TooDeep)
+                }
                 // What is joined so far is turned as a whole.
                 Some(K::PIVOT) => TablePrimary::Pivot(Box::new(self.nested(|p| p.pivot(source))?)),
                 Some(K::UNPIVOT) => {
@@ -49,6 +56,7 @@ impl Parser<'_> {
                     None => return Ok(source),
                 },
             };
+            turns += 1;
             source = TableSource { table, joins: Vec::new() };
         }
     }

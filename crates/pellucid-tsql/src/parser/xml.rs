@@ -2,9 +2,12 @@
 
 use super::Parser;
 use crate::ast::{Expression, ForXmlPath, TablePrimary, Variable, XmlAsked, XmlMethod};
-use crate::error::Result;
+use crate::error::{ErrorKind, Result};
 use crate::keyword::Keyword as K;
 use crate::lexer::{Symbol, TokenKind};
+
+/// Methods one behind another at most: each holds all before it.
+const LINKS_MOST: usize = 4;
 
 impl Parser<'_> {
     /// `XML {PATH | RAW} [('element')] [, TYPE] [, ROOT [('root')]] [, ELEMENTS]`
@@ -71,7 +74,18 @@ impl Parser<'_> {
 
     /// `operand.value('path', 'type')` and its like, or `operand` if no method of it follows.
     pub(super) fn xml_methods(&mut self, mut operand: Expression) -> Result<Expression> {
+        // Parentheses around some of them do not shorten it.
+        let mut links = 0;
+        let mut inner = &operand;
+        while let Expression::XmlMethod(method) = inner {
+            links += 1;
+            inner = &method.operand;
+        }
         while self.at_symbol(Symbol::Dot) {
+            links += 1;
+            if links > LINKS_MOST {
+                return self.fail(ErrorKind::TooDeep);
+            }
             operand = self.nested(|p| p.xml_method(operand))?;
         }
         Ok(operand)

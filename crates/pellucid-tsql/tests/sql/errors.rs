@@ -191,17 +191,16 @@ fn what_is_not_supported_is_named() {
         ),
         ("ALTER INDEX ix ON t RESUME", "ALTER INDEX RESUME"),
         ("SELECT a FROM t FOR XML AUTO", "FOR XML AUTO"),
-        ("SELECT a FROM t FOR XML RAW('r'), ELEMENTS", "FOR XML RAW"),
+        ("SELECT a FROM t FOR XML RAW('r'), XMLSCHEMA", "FOR XML with XMLSCHEMA"),
         ("SELECT a FROM t FOR XML EXPLICIT", "FOR XML EXPLICIT"),
         ("SELECT a FROM t FOR XML PATH, ELEMENTS XSINIL", "FOR XML with ELEMENTS XSINIL"),
         ("SELECT a FROM t FOR XML PATH(''), BINARY BASE64", "FOR XML with BINARY"),
-        ("SELECT (SELECT 1 FOR XML PATH, TYPE).query('a')", "the method query of xml"),
-        ("SELECT @x.exist('a')", "the method exist of xml"),
+        ("SELECT (SELECT 1 FOR XML PATH, TYPE).modify('a')", "the method modify of xml"),
         ("SELECT a FROM t FOR JSON AUTO", "FOR JSON"),
         ("SELECT a FROM t OPTION (HASH JOIN)", "OPTION (HASH)"),
         ("SELECT a FROM t WITH (INDEX(1))", "WITH (INDEX)"),
-        ("SELECT a FROM t INNER LOOP JOIN u ON 1 = 1", "LOOP JOIN"),
-        ("SELECT a FROM t PIVOT (SUM(a) FOR b IN ([1])) AS p", "PIVOT"),
+        ("SELECT a FROM t INNER REMOTE JOIN u ON 1 = 1", "REMOTE JOIN"),
+        ("SELECT a FROM t TABLESAMPLE (10 PERCENT)", "TABLESAMPLE"),
         ("SELECT a FROM OPENROWSET(BULK 'f', SINGLE_BLOB) AS x", "OPENROWSET"),
         ("SELECT a FROM t GROUP BY ROLLUP(a)", "GROUP BY ROLLUP"),
         ("SELECT a FROM t GROUP BY GROUPING SETS ((a), ())", "GROUP BY GROUPING SETS"),
@@ -215,7 +214,7 @@ fn what_is_not_supported_is_named() {
         ("BULK INSERT t FROM 'f'", "BULK INSERT"),
         ("WAITFOR (RECEIVE * FROM q)", "WAITFOR a statement"),
         ("EXEC ('x') AT server", "EXECUTE AT a linked server"),
-        ("EXECUTE AS USER = 'u'", "EXECUTE AS"),
+        ("EXECUTE AS USER = 'u' WITH NO REVERT", "EXECUTE AS WITH"),
         ("BEGIN DISTRIBUTED TRAN", "BEGIN DISTRIBUTED TRANSACTION"),
     ] {
         let error = failure(batch);
@@ -274,6 +273,7 @@ fn depth_is_limited_and_the_limit_is_safe() {
         ("SELECT 1 FROM ", "(", "t JOIN u ON 1 = 1", ")"),
         ("SELECT 1 FROM ", "t JOIN ", "u", " ON 1 = 1"),
         ("SELECT 1 FROM ", "(SELECT 1 AS a FROM ", "t", ") AS x"),
+        ("SELECT ", "(SELECT ", "@x", ".query('.').query('.').query('.').query('.'))"),
         ("", "(", "SELECT 1", ")"),
         ("", "BEGIN ", "PRINT 1", " END"),
         ("", "IF 1 = 1 ", "PRINT 1", ""),
@@ -297,6 +297,33 @@ fn depth_is_limited_and_the_limit_is_safe() {
             assert_eq!(error.number(), 191, "{open}: {error}");
         }
         parse(&nested(100_000)).unwrap_err();
+    }
+}
+
+#[test]
+fn what_holds_all_before_it_follows_few_times() {
+    let times = |count: usize| {
+        let pivots = " PIVOT (MAX(v) FOR q IN (a)) p".repeat(count);
+        let within =
+            "(".repeat(count.min(90) / 2) + "@x" + &".query('.'))".repeat(count.min(90) / 2);
+        [
+            format!("SELECT @x{}", ".query('.')".repeat(count)),
+            format!("SELECT {within}{}", ".query('.')".repeat(count - count.min(90) / 2)),
+            format!("SELECT 1 FROM t{pivots}"),
+        ]
+    };
+    for batch in times(4) {
+        parse(&batch).unwrap();
+    }
+    // Within one another, too.
+    for levels in [10, 40, 50_000] {
+        let turned = format!("{}) s", " PIVOT (MAX(v) FOR q IN (a)) p".repeat(4));
+        let batch =
+            format!("SELECT 1 FROM {}t{}", "(SELECT a FROM ".repeat(levels), turned.repeat(levels));
+        assert_eq!(parse(&batch).is_ok(), levels < 50, "{levels}");
+    }
+    for batch in times(5).into_iter().chain(times(50_000)) {
+        assert_eq!(failure(&batch).number(), 191);
     }
 }
 

@@ -177,11 +177,11 @@ rows! {
     5335, 16, XML_IN_UNION =
         "The data type xml cannot be used as an operand to the UNION, INTERSECT or EXCEPT operators because it is not \
          comparable.";
-    6819, 16, XML_NOT_IN =
-        "The FOR XML and FOR JSON clauses are not allowed in a {statement} statement.";
     6809, 16, XML_UNNAMED =
         "Unnamed tables cannot be used as XML identifiers as well as unnamed columns cannot be used for attribute names. \
          Name unnamed columns/tables using AS in the SELECT statement.";
+    6819, 16, XML_NOT_IN =
+        "The FOR XML and FOR JSON clauses are not allowed in a {statement} statement.";
     6841, 16, XML_CHARACTER =
         "FOR XML could not serialize the data for node 'NoName' because it contains a character (0x{code}) which is not \
          allowed in XML. To retrieve this data using FOR XML, convert it to binary, varbinary or image data type and \

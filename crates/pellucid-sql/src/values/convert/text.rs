@@ -70,6 +70,10 @@ pub(super) fn to_text(
             }
             text.clone()
         }
+        // A part of xml is none.
+        (Family::Xml, Value::Text(text)) if text.chars().nth(room).is_some() => {
+            return Err(Error::NoRoomForXml)
+        }
         (_, Value::Text(_)) => match value {
             Value::Text(text) => text,
             _ => String::new(),
@@ -189,8 +193,12 @@ fn exponent_text(exponent: i32) -> String {
 }
 
 /// Text as XML.
-pub(super) fn to_xml(value: Value, from: SqlType) -> Result<String> {
+pub(super) fn to_xml(value: Value, from: SqlType, style: i64) -> Result<String> {
     match value {
+        // With the white space, or with the entities of a document type definition.
+        Value::Text(_) if style != 0 => {
+            Err(Error::Unsupported(format!("CONVERT to xml with style {style}")))
+        }
         Value::Text(text) if from == SqlType::Xml => Ok(text),
         Value::Text(text) => crate::values::xml::normal(&text),
         _ => Err(Error::NoConversion(from, SqlType::Xml)),

@@ -1,17 +1,25 @@
 //! Paths in xml: the part of XQuery that scripts use. `(/Record/Event[@id="1"]/text())[1]`, `./@name`, `//row`, `count(/a/b)`.
 //!
-//! Source: Microsoft's "Path Expressions (XQuery)". What is outside of it is refused by its text.
+//! Source: Microsoft's "Path Expressions (XQuery)". What is outside of it is refused by its text. Nodes come in the order of the
+//! document, each once.
+
+mod find;
+mod read;
 
 use roxmltree::Node;
 
-use super::{escape, written, Content};
-use crate::values::Result;
+use self::find::{text_of, xml_of, Finder, Item};
+use super::{escape, Content};
+use crate::values::{Error, Result};
 
 /// What stands before the text of a node that nodes() has given: no xml has it.
 pub(crate) const NODE: char = '\u{1}';
-/// Behind it: an element, or the text of what is none.
+/// Behind it: an element, all of a document, or the text of what is none.
 const ELEMENT: char = 'e';
+const DOCUMENT: char = 'd';
 const TEXT: char = 't';
+/// Bytes of all nodes of a call.
+const BYTES_MOST: usize = 64 << 20;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Test {
@@ -30,8 +38,14 @@ enum Predicate {
     Position(usize),
     Last,
     Has(Path),
-    /// To a number, if it is one, and to its text.
-    Equals(Path, String),
+    Equals(Path, Wanted),
+}
+
+/// What a predicate compares with: numbers as numbers, and a text as it stands.
+#[derive(Debug, Clone, PartialEq)]
+enum Wanted {
+    Number(usize),
+    Text(String),
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -42,6 +56,14 @@ struct Step {
     predicates: Vec<Predicate>,
 }
 
+/// What is made of the nodes of a path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Function {
+    Count,
+    Data,
+    Text,
+}
+
 /// A path, read.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Path {
@@ -49,30 +71,39 @@ pub(crate) struct Path {
     steps: Vec<Step>,
     /// Behind the parentheses around all of it.
     whole: Vec<Predicate>,
-    is_count: bool,
-}
-
-#[derive(Debug, Clone, Copy)]
-enum Item<'t> {
-    Node(Node<'t, 't>),
-    Attribute(&'t str),
+    function: Option<Function>,
 }
 
 impl Path {
     /// `None` for what is no path of those that there are here.
     pub fn parse(text: &str) -> Option<Self> {
-        let mut reader = Reader { rest: text, depth: 0 };
-        let path = reader.whole()?;
-        reader.skip();
-        reader.rest.is_empty().then_some(path)
+        read::path(text)
     }
 
-    /// From the root of what it is asked of.
+    /// From the root of what it is asked of, or something in it is.
     pub fn is_absolute(&self) -> bool {
-        self.is_absolute
+        let within = |predicate: &Predicate| match predicate {
+            Predicate::Has(path) | Predicate::Equals(path, _) => path.is_absolute(),
+            Predicate::Position(_) | Predicate::Last => false,
+        };
+        let predicates = self.steps.iter().flat_map(|step| &step.predicates);
+        self.is_absolute || predicates.chain(&self.whole).any(within)
     }
 
-    /// Whether it has one node at most, as its text says.
+    /// Whether it gives nodes, not what a function makes of them.
+    pub fn gives_nodes(&self) -> bool {
+        self.function.is_none()
+    }
+
+    /// Whether its nodes are attributes.
+    pub fn gives_attributes(&self) -> bool {
+        let is_attribute =
+            |step: &&Step| matches!(step.test, Test::Attribute(_) | Test::AnyAttribute);
+        let named = self.steps.iter().rev().find(|step| step.test != Test::Itself);
+        self.gives_nodes() && named.filter(is_attribute).is_some()
+    }
+
+    /// Whether it has one value at most, as its text says.
     pub fn is_single(&self) -> bool {
         let is_one = |predicates: &[Predicate]| {
             predicates.iter().any(|one| matches!(one, Predicate::Position(_) | Predicate::Last))
@@ -81,359 +112,118 @@ impl Path {
             let is_named = matches!(step.test, Test::Itself | Test::Attribute(_));
             !step.is_deep && (is_named || is_one(&step.predicates))
         };
-        self.is_count || is_one(&self.whole) || self.steps.iter().all(step)
+        self.function == Some(Function::Count) || is_one(&self.whole) || self.steps.iter().all(step)
     }
 
-    /// The text of the first node; `None` if there is none.
+    /// The text of the first value; `None` if there is none.
     ///
     /// # Errors
-    /// What is no xml.
+    /// What is no xml; a path that visits too much.
     pub fn value(&self, xml: &str) -> Result<Option<String>> {
-        self.within(xml, |found| match self.is_count {
-            true => Some(found.len().to_string()),
-            false => found.first().map(|item| text_of(*item)),
+        self.within(xml, |found| {
+            Ok(match self.function {
+                None => found.first().map(|item| text_of(*item)),
+                Some(_) => self.made(found).into_iter().next(),
+            })
         })
     }
 
-    /// Whether there is a node.
+    /// Whether there is a value.
     ///
     /// # Errors
-    /// What is no xml.
+    /// As [`Self::value`].
     pub fn exists(&self, xml: &str) -> Result<bool> {
-        self.within(xml, |found| self.is_count || !found.is_empty())
+        self.within(xml, |found| {
+            Ok(matches!(self.function, Some(Function::Count | Function::Text)) || !found.is_empty())
+        })
     }
 
     /// All nodes as xml.
     ///
     /// # Errors
-    /// What is no xml.
+    /// As [`Self::value`]; more than [`BYTES_MOST`].
     pub fn query(&self, xml: &str) -> Result<String> {
         self.within(xml, |found| {
             let mut out = String::new();
-            match self.is_count {
-                true => out.push_str(&found.len().to_string()),
-                false => found.iter().for_each(|item| out.push_str(&xml_of(*item))),
+            if self.function.is_some() {
+                escape(&self.made(found).join(" "), false, &mut out);
+                return Ok(out);
             }
-            out
+            for item in found {
+                out.push_str(&xml_of(*item));
+                bounded(out.len())?;
+            }
+            Ok(out)
         })
     }
 
     /// Each node as [`NODE`] and its text.
     ///
     /// # Errors
-    /// What is no xml.
+    /// As [`Self::query`].
     pub fn nodes(&self, xml: &str) -> Result<Vec<String>> {
         self.within(xml, |found| {
-            let node = |item: &Item<'_>| match item {
-                Item::Node(node) if node.is_element() => {
-                    format!("{NODE}{ELEMENT}{}", xml_of(*item))
+            let mut bytes = 0;
+            let mut nodes = Vec::new();
+            for item in found {
+                let mut text = String::from(NODE);
+                match item {
+                    Item::Node(node) if is_document(*node) => {
+                        text.push(DOCUMENT);
+                        text.push_str(&xml_of(*item));
+                    }
+                    Item::Node(node) if node.is_element() => {
+                        text.push(ELEMENT);
+                        text.push_str(&xml_of(*item));
+                    }
+                    _ => {
+                        text.push(TEXT);
+                        escape(&text_of(*item), false, &mut text);
+                    }
                 }
-                _ => {
-                    let mut text = format!("{NODE}{TEXT}");
-                    escape(&text_of(*item), false, &mut text);
-                    text
-                }
-            };
-            found.iter().map(node).collect()
+                bytes += text.len();
+                bounded(bytes)?;
+                nodes.push(text);
+            }
+            Ok(nodes)
         })
     }
 
-    fn within<T>(&self, xml: &str, take: impl FnOnce(&[Item<'_>]) -> T) -> Result<T> {
+    /// What the function makes of what was found.
+    fn made(&self, found: &[Item<'_>]) -> Vec<String> {
+        let texts = || found.iter().map(|item| text_of(*item));
+        match self.function {
+            Some(Function::Count) => vec![found.len().to_string()],
+            // Of nothing it is empty.
+            Some(Function::Text) => vec![texts().next().unwrap_or_default()],
+            Some(Function::Data) | None => texts().collect(),
+        }
+    }
+
+    fn within<T>(&self, xml: &str, take: impl FnOnce(&[Item<'_>]) -> Result<T>) -> Result<T> {
         let behind = xml.strip_prefix(NODE);
-        let body = behind.and_then(|rest| rest.strip_prefix([ELEMENT, TEXT])).unwrap_or(xml);
+        let body =
+            behind.and_then(|rest| rest.strip_prefix([ELEMENT, DOCUMENT, TEXT])).unwrap_or(xml);
         let content = Content::new(body);
         let tree = content.tree()?;
         let root = tree.root_element();
-        let start = match behind.is_some_and(|rest| rest.starts_with(ELEMENT)) {
-            true => root.first_child().unwrap_or(root),
-            false => root,
+        let start = match behind {
+            Some(rest) if rest.starts_with([ELEMENT, TEXT]) => root.first_child().unwrap_or(root),
+            _ => root,
         };
-        Ok(take(&self.from(Item::Node(start))))
-    }
-
-    fn from<'t>(&self, start: Item<'t>) -> Vec<Item<'t>> {
-        let mut items = vec![start];
-        for step in &self.steps {
-            items = items.into_iter().flat_map(|item| step.from(item)).collect();
-            // Below nodes that are within one another the same is found twice.
-            if step.is_deep {
-                let mut seen = std::collections::HashSet::new();
-                items.retain(|item| match item {
-                    Item::Node(node) => seen.insert(node.id()),
-                    Item::Attribute(_) => true,
-                });
-                // As they stand; attributes come in that order by themselves.
-                items.sort_by_key(|item| match item {
-                    Item::Node(node) => node.id().get_usize(),
-                    Item::Attribute(_) => 0,
-                });
-            }
-        }
-        self.whole.iter().fold(items, |items, predicate| predicate.of(items))
+        take(&Finder::new(root).path(self, Item::Node(start))?)
     }
 }
 
-impl Step {
-    fn from<'t>(&self, item: Item<'t>) -> Vec<Item<'t>> {
-        let Item::Node(node) = item else {
-            return match self.test {
-                Test::Itself => vec![item],
-                _ => Vec::new(),
-            };
-        };
-        let bases: Vec<Node<'t, 't>> =
-            if self.is_deep { node.descendants().collect() } else { vec![node] };
-        bases.into_iter().flat_map(|base| self.of_one(base)).collect()
-    }
-
-    fn of_one<'t>(&self, base: Node<'t, 't>) -> Vec<Item<'t>> {
-        let children = |is_it: &dyn Fn(&Node<'t, 't>) -> bool| -> Vec<Item<'t>> {
-            base.children().filter(|child| is_it(child)).map(Item::Node).collect()
-        };
-        let attributes = |name: Option<&str>| -> Vec<Item<'t>> {
-            let is_it =
-                |one: &roxmltree::Attribute<'t, 't>| name.is_none_or(|name| one.name() == name);
-            base.attributes().filter(is_it).map(|one| Item::Attribute(one.value())).collect()
-        };
-        let found = match &self.test {
-            Test::Itself => vec![Item::Node(base)],
-            Test::Element(name) => {
-                children(&|node| node.is_element() && node.tag_name().name() == name)
-            }
-            Test::Any => children(&Node::is_element),
-            Test::Text => children(&Node::is_text),
-            Test::Node => children(&|_| true),
-            Test::Attribute(name) => attributes(Some(name)),
-            Test::AnyAttribute => attributes(None),
-        };
-        self.predicates.iter().fold(found, |items, predicate| predicate.of(items))
-    }
+/// The element around all content.
+fn is_document(node: Node<'_, '_>) -> bool {
+    node.parent().is_some_and(|parent| parent.is_root())
 }
 
-impl Predicate {
-    fn of<'t>(&self, items: Vec<Item<'t>>) -> Vec<Item<'t>> {
-        match self {
-            Predicate::Position(at) => {
-                items.into_iter().skip(at.saturating_sub(1)).take(usize::from(*at > 0)).collect()
-            }
-            Predicate::Last => items.last().copied().into_iter().collect(),
-            Predicate::Has(path) => {
-                items.into_iter().filter(|item| !path.from(*item).is_empty()).collect()
-            }
-            Predicate::Equals(path, wanted) => {
-                let is_equal = |item: Item<'t>| {
-                    let text = text_of(item);
-                    match (text.trim().parse::<f64>(), wanted.parse::<f64>()) {
-                        (Ok(one), Ok(other)) => one.total_cmp(&other).is_eq(),
-                        _ => text == *wanted,
-                    }
-                };
-                let has = |item: &Item<'t>| path.from(*item).into_iter().any(is_equal);
-                items.into_iter().filter(has).collect()
-            }
-        }
-    }
-}
-
-fn text_of(item: Item<'_>) -> String {
-    match item {
-        Item::Attribute(value) => value.to_owned(),
-        Item::Node(node) if node.is_element() => {
-            node.descendants().filter(Node::is_text).filter_map(|node| node.text()).collect()
-        }
-        Item::Node(node) => node.text().unwrap_or_default().to_owned(),
-    }
-}
-
-/// The element around all content is none of its own.
-fn xml_of(item: Item<'_>) -> String {
-    match item {
-        Item::Node(node) if node.parent().is_some_and(|parent| parent.is_root()) => {
-            written(node.children())
-        }
-        Item::Node(node) => written(std::iter::once(node)),
-        Item::Attribute(value) => {
-            let mut text = String::new();
-            escape(value, false, &mut text);
-            text
-        }
-    }
-}
-
-/// What is not read yet.
-struct Reader<'t> {
-    rest: &'t str,
-    depth: u8,
-}
-
-impl<'t> Reader<'t> {
-    fn skip(&mut self) {
-        self.rest = self.rest.trim_start();
-    }
-
-    fn accept(&mut self, what: &str) -> bool {
-        self.skip();
-        match self.rest.strip_prefix(what) {
-            Some(rest) => {
-                self.rest = rest;
-                true
-            }
-            None => false,
-        }
-    }
-
-    fn require(&mut self, what: &str) -> Option<()> {
-        self.accept(what).then_some(())
-    }
-
-    /// `path`, `(path)[1]`, `count(path)`, `data(path)`, `string(path)`
-    fn whole(&mut self) -> Option<Path> {
-        const NESTED_MOST: u8 = 16;
-        self.depth += 1;
-        if self.depth > NESTED_MOST {
-            return None;
-        }
-        self.skip();
-        for function in ["count", "data", "string"] {
-            let behind = self.rest.strip_prefix(function).map(str::trim_start);
-            if let Some(behind) = behind.filter(|behind| behind.starts_with('(')) {
-                self.rest = behind;
-                let path = self.in_parentheses()?;
-                return Some(Path { is_count: function == "count", ..path });
-            }
-        }
-        let path = match self.rest.starts_with('(') {
-            true => self.in_parentheses()?,
-            false => self.steps()?,
-        };
-        self.depth -= 1;
-        Some(path)
-    }
-
-    fn in_parentheses(&mut self) -> Option<Path> {
-        self.require("(")?;
-        let inner = self.whole()?;
-        self.require(")")?;
-        let mut path = inner;
-        path.whole.extend(self.predicates()?);
-        Some(path)
-    }
-
-    fn steps(&mut self) -> Option<Path> {
-        self.skip();
-        let is_absolute = self.rest.starts_with('/');
-        let mut steps = Vec::new();
-        let mut is_deep = false;
-        if is_absolute {
-            is_deep = self.accept("//");
-            if !is_deep {
-                self.require("/")?;
-            }
-        }
-        // `/` alone is the root.
-        self.skip();
-        let is_root =
-            is_absolute && !is_deep && (self.rest.is_empty() || self.rest.starts_with(')'));
-        if is_root {
-            return Some(Path { is_absolute, steps, whole: Vec::new(), is_count: false });
-        }
-        loop {
-            let test = self.test()?;
-            let predicates = self.predicates()?;
-            steps.push(Step { is_deep, test, predicates });
-            is_deep = self.accept("//");
-            if !is_deep && !self.accept("/") {
-                break;
-            }
-        }
-        Some(Path { is_absolute, steps, whole: Vec::new(), is_count: false })
-    }
-
-    fn test(&mut self) -> Option<Test> {
-        if self.accept("..") {
-            return None;
-        }
-        if self.accept(".") {
-            return Some(Test::Itself);
-        }
-        if self.accept("@") {
-            return match self.accept("*") {
-                true => Some(Test::AnyAttribute),
-                false => self.name().map(Test::Attribute),
-            };
-        }
-        if self.accept("*") {
-            return Some(Test::Any);
-        }
-        let name = self.name()?;
-        self.skip();
-        if !self.rest.starts_with('(') {
-            return Some(Test::Element(name));
-        }
-        self.require("(")?;
-        self.require(")")?;
-        match name.as_str() {
-            "text" => Some(Test::Text),
-            "node" => Some(Test::Node),
-            _ => None,
-        }
-    }
-
-    /// A name without a namespace.
-    fn name(&mut self) -> Option<String> {
-        self.skip();
-        let is_of_name = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.');
-        let end = self.rest.find(|c| !is_of_name(c)).unwrap_or(self.rest.len());
-        let (name, rest) = self.rest.split_at(end);
-        let starts = name.starts_with(|c: char| c.is_alphabetic() || c == '_');
-        if !starts || rest.starts_with(':') {
-            return None;
-        }
-        self.rest = rest;
-        Some(name.to_owned())
-    }
-
-    fn predicates(&mut self) -> Option<Vec<Predicate>> {
-        let mut all = Vec::new();
-        while self.accept("[") {
-            all.push(self.predicate()?);
-            self.require("]")?;
-        }
-        Some(all)
-    }
-
-    fn predicate(&mut self) -> Option<Predicate> {
-        self.skip();
-        if self.accept("last()") {
-            return Some(Predicate::Last);
-        }
-        if self.accept("position()") {
-            self.require("=")?;
-            return self.number().map(Predicate::Position);
-        }
-        if self.rest.starts_with(|c: char| c.is_ascii_digit()) {
-            return self.number().map(Predicate::Position);
-        }
-        let path = self.whole()?;
-        if !self.accept("=") && !self.accept("eq ") {
-            return Some(Predicate::Has(path));
-        }
-        self.skip();
-        let quote = self.rest.chars().next().filter(|quote| matches!(quote, '"' | '\''));
-        let Some(quote) = quote else {
-            return self.number().map(|number| Predicate::Equals(path, number.to_string()));
-        };
-        let (text, rest) = self.rest.get(1..)?.split_once(quote)?;
-        self.rest = rest;
-        Some(Predicate::Equals(path, text.to_owned()))
-    }
-
-    fn number(&mut self) -> Option<usize> {
-        self.skip();
-        let end = self.rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(self.rest.len());
-        let (number, rest) = self.rest.split_at(end);
-        self.rest = rest;
-        number.parse().ok()
+fn bounded(bytes: usize) -> Result<()> {
+    match bytes <= BYTES_MOST {
+        true => Ok(()),
+        false => Err(Error::Unsupported(format!("more than {BYTES_MOST} bytes of nodes of xml"))),
     }
 }
 
@@ -473,6 +263,43 @@ mod tests {
             assert_eq!(read.value(XML).unwrap().as_deref(), expected, "{path}");
         }
         assert_eq!(value("(//a)[3]").as_deref(), Some("t"));
+        for (path, expected) in [
+            // From the root of the document, within a predicate too.
+            ("(/r/a[/r/c])[1]", Some("x")),
+            ("(/r/a[/c])[1]", None),
+            // A text is compared as it stands.
+            ("(/r/a[@n=\"1.0\"])[1]", None),
+            ("(/r/a[@n=\"1\"])[1]", Some("x")),
+            ("(/r/a[@n=1])[1]", Some("x")),
+            ("(/r/a[text()=1])[1]", None),
+            ("(/r[count(a)=2]/c)[1]", Some("")),
+            ("string((/r/d)[1])", Some("")),
+            ("(//a/@n)[2]", Some("2")),
+        ] {
+            assert_eq!(value(path).as_deref(), expected, "{path}");
+        }
+    }
+
+    #[test]
+    fn nodes_come_as_they_stand_and_once() {
+        let xml = "<r k=\"0\"><d><d><a k=\"1\"/></d><a k=\"2\"/></d><a k=\"3\"/></r>";
+        let query = |path: &str| Path::parse(path).unwrap().query(xml).unwrap();
+        assert_eq!(query("//d/a"), "<a k=\"1\"/><a k=\"2\"/>");
+        assert_eq!(query("data(//d//a/@k)"), "1 2");
+        assert_eq!(query("data(//@k)"), "0 1 2 3");
+        assert_eq!(query("count(//d//@k)"), "2");
+        assert_eq!(query("string((//a)[1])"), "");
+    }
+
+    #[test]
+    fn what_asks_for_too_much_is_told() {
+        let xml = "<a>".to_owned() + &"<b/>".repeat(300) + "</a>";
+        let path = Path::parse("//b[//b[//b[//b[//b]]]]").unwrap();
+        assert!(matches!(path.exists(&xml), Err(Error::Unsupported(_))));
+        let text = "x".repeat(1 << 20);
+        let deep = "<a>".repeat(100) + &text + &"</a>".repeat(100);
+        assert!(matches!(Path::parse("//*").unwrap().nodes(&deep), Err(Error::Unsupported(_))));
+        assert!(matches!(Path::parse("//*").unwrap().query(&deep), Err(Error::Unsupported(_))));
     }
 
     #[test]
@@ -483,7 +310,7 @@ mod tests {
         {
             assert!(is_single(path), "{path}");
         }
-        for path in ["/a/b", "/a/@id", "a", "//a[1]", "text()", "/a[1]/*"] {
+        for path in ["/a/b", "/a/@id", "a", "//a[1]", "text()", "/a[1]/*", "data(/a)"] {
             assert!(!is_single(path), "{path}");
         }
     }
@@ -493,6 +320,16 @@ mod tests {
         for path in
             ["", "..", "/a/..", "x:a", "for $a in /b return $a", "/a[", "(/a", "a b", "child::a"]
         {
+            assert_eq!(Path::parse(path), None, "{path}");
+        }
+        for path in [
+            "(count(/a))[1]",
+            "count(count(a))",
+            "string(/a)",
+            "/a[count(b)]",
+            "/a[@b=\"&amp;\"]",
+            "/a[@b=1.5]",
+        ] {
             assert_eq!(Path::parse(path), None, "{path}");
         }
         assert_eq!(Path::parse(&"(".repeat(100_000)), None);
@@ -514,6 +351,12 @@ mod tests {
             "<a n=\"1\">x</a><a n=\"2\">y<b>z</b></a>"
         );
         assert_eq!(Path::parse(".").unwrap().query(XML).unwrap(), XML);
+        for path in [".", "/"] {
+            let nodes = Path::parse(path).unwrap().nodes(XML).unwrap();
+            assert_eq!(nodes.len(), 1);
+            let count = Path::parse("count(*)").unwrap().value(&nodes[0]).unwrap();
+            assert_eq!(count.as_deref(), Some("2"), "{path}");
+        }
         assert!(Path::parse("/r[@id=7]").unwrap().exists(XML).unwrap());
         assert!(!Path::parse("/r[@id=8]").unwrap().exists(XML).unwrap());
     }
