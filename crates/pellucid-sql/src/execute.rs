@@ -263,7 +263,7 @@ impl Session {
         self.shared.set_nesting(self.frames.len() - 1);
         let (settings, database) = (self.settings, self.databases.current_name());
         let tables = self.databases.temporary_tables();
-        let identity_insert = self.databases.identity_insert.borrow().clone();
+        self.databases.identity_insert.enter();
         let done = run(self);
         // Told while its frame is there, so that lines are its own.
         let done = match done {
@@ -277,7 +277,7 @@ impl Session {
         self.shared.set_nesting(self.frames.len() - 1);
         // What it has set, where it has gone and what it has made for itself ends with it.
         self.settings = settings;
-        self.databases.identity_insert.replace(identity_insert);
+        self.databases.identity_insert.leave();
         self.databases.drop_temporary_tables_but(&tables);
         if let Ok(Some(known)) = self.databases.instance.find(&database) {
             self.databases.enter(&known);

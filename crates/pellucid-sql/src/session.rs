@@ -25,6 +25,7 @@ mod cursor;
 mod facts;
 mod frame;
 mod glances;
+mod identity;
 mod modules;
 mod names;
 mod narrowed;

@@ -126,6 +126,37 @@ fn identities_take_values_where_a_session_says_so() {
     );
 }
 
+/// Also where the table is dropped within a frame that would give the setting back.
+#[test]
+fn identities_take_values_no_more_when_their_table_is_dropped() {
+    prints(
+        "CREATE TABLE t (id int IDENTITY PRIMARY KEY)
+        CREATE TABLE u (id int IDENTITY PRIMARY KEY)
+        CREATE TABLE #t (id int IDENTITY PRIMARY KEY)
+        SET IDENTITY_INSERT t ON
+        DROP TABLE t
+        SET IDENTITY_INSERT u ON
+        CREATE TABLE t (id int IDENTITY PRIMARY KEY)
+        GO
+        INSERT t (id) VALUES (1)
+        GO
+        EXEC('SET IDENTITY_INSERT u OFF; DROP TABLE u; CREATE TABLE u (id int IDENTITY PRIMARY KEY)')
+        SET IDENTITY_INSERT #t ON
+        INSERT #t (id) VALUES (7)
+        GO
+        SET IDENTITY_INSERT u ON
+        GO
+        SELECT id FROM #t",
+        &[
+            "Msg 544",
+            "Cannot insert explicit value for identity column in table 't' when IDENTITY_INSERT is set to OFF.",
+            "Msg 8107",
+            "IDENTITY_INSERT is already ON for table 'tempdb.dbo.#t'. Cannot perform SET operation for table 'u'.",
+            "7",
+        ],
+    );
+}
+
 /// An index among the columns is made with the table, or neither is.
 #[test]
 fn an_index_stands_among_the_columns() {

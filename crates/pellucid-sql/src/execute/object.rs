@@ -272,8 +272,9 @@ impl Session {
                             Message::of(table::DROP_REFERENCED, [&name.object.as_str()]).into()
                         );
                     }
-                    let sql = format!("DROP TABLE {}.{}", quoted(&schema), quoted(&sqlite));
-                    self.databases.connection.execute_batch(&sql)?;
+                    let place = format!("{}.{}", quoted(&schema), quoted(&sqlite));
+                    self.databases.connection.execute_batch(&format!("DROP TABLE {place}"))?;
+                    self.databases.identity_insert.forget(&place);
                 }
                 Some(_) => return Err(of_another_kind("TABLE", name, "view")),
                 None => {

@@ -100,18 +100,20 @@ impl Session {
         if !table.columns.iter().any(|column| column.identity) {
             return Err(Message::of(table::NO_IDENTITY, [&shown]).into());
         }
-        let here = self.databases.identity_insert.borrow().clone();
-        match here {
+        match self.databases.identity_insert.on() {
             Some((place, other)) if on && place != table.sqlite => {
                 Err(Message::of(table::IDENTITY_INSERT_ELSEWHERE, [&other, &shown]).into())
             }
             here => {
                 let is_on = here.is_some_and(|(place, _)| place == table.sqlite);
                 if on != is_on {
-                    let database = self.databases.schema_of(name.database.as_ref())?.0.name;
+                    let database = match schema.as_str() {
+                        "temp" => "tempdb".to_owned(),
+                        _ => self.databases.schema_of(name.database.as_ref())?.0.name,
+                    };
                     let (schema, bare) = crate::session::split(&sqlite);
                     let whole = format!("{database}.{schema}.{bare}");
-                    self.databases.identity_insert.replace(on.then_some((table.sqlite, whole)));
+                    self.databases.identity_insert.set(on.then_some((table.sqlite, whole)));
                 }
                 Ok(())
             }

@@ -14,6 +14,7 @@ use pellucid_vfs::seal_request::{Credentials, Request};
 use rusqlite::{Connection, OptionalExtension};
 
 use super::glances::{Glances, Stamp};
+use super::identity::IdentityInsert;
 use super::modules::{ReadFunction, ReadView};
 use super::narrowed::Narrowed;
 use super::{declared_type, identity_type, Calculator, Shared};
@@ -55,8 +56,8 @@ pub(crate) struct Databases {
     pub(super) narrowed: Narrowed,
     /// What was put into the temporary tables of the server's views, outside of transactions: a digest of each.
     pub(super) view_rows: RefCell<HashMap<String, [u8; 32]>>,
-    /// The table to whose identity SET IDENTITY_INSERT lets statements give values, as [`Table::sqlite`], and its whole name.
-    pub identity_insert: RefCell<Option<(String, String)>>,
+    /// The table to whose identity SET IDENTITY_INSERT lets statements give values, by [`Table::sqlite`].
+    pub(crate) identity_insert: IdentityInsert,
     /// Procedures that end with the session.
     pub(super) temporary_procedures: RefCell<Vec<Module>>,
     /// Whether the columns of views are being listed.
@@ -100,7 +101,7 @@ impl Databases {
             glances: Glances::default(),
             narrowed: Narrowed::default(),
             view_rows: RefCell::default(),
-            identity_insert: RefCell::default(),
+            identity_insert: IdentityInsert::default(),
             temporary_procedures: RefCell::default(),
             lists_views: Cell::new(false),
             failed_views: RefCell::default(),
@@ -510,8 +511,7 @@ impl Databases {
         }
         if lower.contains("autoincrement") {
             if let Some(identity) = identity_column(&lower, &columns) {
-                columns[identity].writable =
-                    self.identity_insert.borrow().as_ref().is_some_and(|(on, _)| *on == place);
+                columns[identity].writable = self.identity_insert.is_on(&place);
                 columns[identity].identity = true;
                 if let Some(known) = identity_type(&lower, &columns[identity].name) {
                     columns[identity].data_type = known;
