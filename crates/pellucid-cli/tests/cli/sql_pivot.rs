@@ -42,6 +42,23 @@ fn a_column_is_made_of_each_value() {
             "SELECT * FROM #s PIVOT (SUM(none) FOR q IN ([Q1])) AS p",
             &["Msg 207", "Invalid column name 'none'."],
         ),
+        // No column of a query around is meant.
+        (
+            "SELECT (SELECT [1] FROM (SELECT 1 x) s PIVOT (MAX(outercol) FOR x IN ([1])) p) FROM (SELECT 2 outercol) o",
+            &["Msg 207", "Invalid column name 'outercol'."],
+        ),
+        (
+            "SELECT (SELECT [1] FROM (SELECT 1 x) s PIVOT (MAX(x) FOR outercol IN ([1])) p) FROM (SELECT 2 outercol) o",
+            &["Msg 207", "Invalid column name 'outercol'."],
+        ),
+        (
+            "SELECT (SELECT v FROM (SELECT 1 x) s UNPIVOT (v FOR n IN (outercol)) p) FROM (SELECT 2 outercol) o",
+            &["Msg 207", "Invalid column name 'outercol'."],
+        ),
+        (
+            "SELECT (SELECT [1] FROM (SELECT 1 x, outercol y) s PIVOT (MAX(y) FOR x IN ([1])) p) FROM (SELECT 2 outercol) o",
+            &["2"],
+        ),
         (
             "SELECT y, v, n FROM (SELECT 9 AS y, 1 AS a, CAST(NULL AS int) AS b, 3 AS c) s
                UNPIVOT (v FOR n IN (a, b, c)) u",

@@ -26,7 +26,7 @@ impl Work<'_> {
     ) -> Result<String> {
         let mut inner = Level::default();
         let from = self.turned_source(&pivot.source, &mut inner, outer)?;
-        let view = View::inner(&outer, &inner, Clause::Where);
+        let view = within(&inner);
         let turned = [&pivot.value, &pivot.column].map(|column| view.place(column));
         let value = self.node(&column(&pivot.value), view)?;
         let operand = self.node(&column(&pivot.column), view)?;
@@ -101,7 +101,7 @@ impl Work<'_> {
     ) -> Result<String> {
         let mut inner = Level::default();
         let from = self.turned_source(&unpivot.source, &mut inner, outer)?;
-        let view = View::inner(&outer, &inner, Clause::Where);
+        let view = within(&inner);
         let places: Vec<_> = unpivot.columns.iter().map(|column| view.place(column)).collect();
         let mut values = Vec::new();
         for name in &unpivot.columns {
@@ -155,6 +155,11 @@ impl Work<'_> {
     ) -> Result<String> {
         self.derived(Relation { sql, columns, single: false }, alias, level)
     }
+}
+
+/// What its columns are called within: those of its source, and none of a query around.
+fn within(inner: &Level) -> View<'_> {
+    View { level: Some(inner), clause: Clause::Where, ..View::EMPTY }
 }
 
 fn column(name: &ColumnName) -> Expression {
