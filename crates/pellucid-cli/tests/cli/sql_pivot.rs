@@ -76,6 +76,37 @@ fn a_column_is_made_of_each_value() {
     }
 }
 
+/// What is turned does not see the left side of APPLY in SQLite: a function that turns what its argument chooses is refused.
+#[test]
+fn a_function_that_turns_is_applied_where_it_can_be() {
+    prints(
+        "CREATE TABLE s (a int, k int, v int)
+        INSERT s VALUES (1, 1, 5), (2, 2, 6)
+        GO
+        CREATE FUNCTION turned(@a int) RETURNS TABLE AS RETURN
+          SELECT p.[1] AS one FROM (SELECT k, v FROM s WHERE a = @a) q PIVOT (MAX(v) FOR k IN ([1])) p
+        GO
+        CREATE FUNCTION chosen(@a int) RETURNS TABLE AS RETURN
+          SELECT p.[1] AS one FROM (SELECT a, k, v FROM s) q PIVOT (MAX(v) FOR k IN ([1])) p WHERE p.a = @a
+        GO
+        SELECT one FROM dbo.turned(1)
+        SELECT l.a, c.one FROM (VALUES (1), (2)) l(a) CROSS APPLY dbo.chosen(l.a) c ORDER BY 1
+        GO
+        SELECT l.a, c.one FROM (VALUES (1), (2)) l(a) CROSS APPLY dbo.turned(l.a) c
+        GO
+        SELECT l.a, c.one FROM (VALUES (1), (2)) l(a) OUTER APPLY dbo.turned(l.a) c",
+        &[
+            "5",
+            "1 5",
+            "2 NULL",
+            "Msg 50001",
+            "'APPLY of a query whose FROM depends on the left side' is not supported.",
+            "Msg 50001",
+            "'APPLY of a query whose FROM depends on the left side' is not supported.",
+        ],
+    );
+}
+
 #[test]
 fn xml_is_asked_by_paths() {
     for (query, expected) in [

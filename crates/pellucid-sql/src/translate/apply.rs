@@ -4,6 +4,8 @@
 //! expressions of the left side; a query of one table or join becomes that join with its WHERE as condition; a query
 //! of one row at most becomes a sub-query for each column. What else there is, is not supported.
 
+use std::collections::HashSet;
+
 use pellucid_tsql::ast::{
     Expression, JoinKind, Query, QueryBody, Select, TableAlias, TablePrimary, TableSource,
 };
@@ -53,7 +55,9 @@ impl Work<'_> {
         self.parameters.truncate(parameters);
         let (table, joined) = match right {
             TablePrimary::Values { rows, alias } => self.values_applied(rows, alias, view)?,
-            TablePrimary::Query { query, alias } => self.query_applied(query, alias, keep, view)?,
+            TablePrimary::Query { query, alias } => {
+                self.query_applied(query, alias, keep, view, level)?
+            }
             _ => return Err(Message::unsupported("APPLY of this table")),
         };
         text.push_str(&joined);
@@ -85,12 +89,14 @@ impl Work<'_> {
         Ok((table, joined))
     }
 
+    /// `applied` is the left side, which the query sees by `view`, or by the arguments of its function alone.
     pub(super) fn query_applied(
         &mut self,
         query: &Query,
         alias: &TableAlias,
         keep: bool,
         view: View<'_>,
+        applied: &Level,
     ) -> Result<(ScopeTable, String)> {
         if let Some(select) = plain(query) {
             if select.from.is_empty() && select.filter.is_none() {
@@ -114,12 +120,13 @@ impl Work<'_> {
                 let left = view.level.map(|level| &level.used);
                 left.into_iter().for_each(|used| used.set(false));
                 let from = self.from(&select.from, &mut inner, view)?;
-                if left.is_some_and(|used| used.replace(true)) {
+                let from = from.strip_prefix(" FROM ").unwrap_or(&from).to_owned();
+                let depends = left.is_some_and(|used| used.replace(true));
+                if depends || (!is_lateral(&select.from, &from) && names_table_of(&from, applied)) {
                     return Err(Message::unsupported(
                         "APPLY of a query whose FROM depends on the left side",
                     ));
                 }
-                let from = from.strip_prefix(" FROM ").unwrap_or(&from).to_owned();
                 let filter = match &select.filter {
                     Some(filter) => {
                         self.condition(filter, View::inner(&view, &inner, Clause::Where))?
@@ -201,6 +208,29 @@ fn joins_flat(sources: &[TableSource]) -> bool {
         .all(|join| matches!(join.kind, JoinKind::Inner(_) | JoinKind::Cross | JoinKind::Left(_)))
 }
 
+/// Whether it is one function's call, whose arguments SQLite takes from the tables before it.
+fn is_lateral(sources: &[TableSource], from: &str) -> bool {
+    matches!(sources, [only] if only.joins.is_empty()) && from.starts_with("json_each(")
+}
+
+/// Whether a FROM in SQLite names columns of these tables, which it would not see from within.
+fn names_table_of(from: &str, level: &Level) -> bool {
+    let columns = level.tables.iter().flat_map(|table| &table.columns);
+    let of_level: HashSet<u32> = columns.flat_map(|column| aliases(&column.value.sql)).collect();
+    aliases(from).any(|alias| of_level.contains(&alias))
+}
+
+/// The numbers of the aliases whose columns a text names: 1 of `t1.c2`.
+fn aliases(sql: &str) -> impl Iterator<Item = u32> + '_ {
+    sql.match_indices('.').filter_map(|(at, _)| {
+        let before = &sql[..at];
+        let digits = before.trim_end_matches(|c: char| c.is_ascii_digit());
+        let rest = digits.strip_suffix('t')?;
+        let is_whole = !rest.ends_with(|c: char| c.is_alphanumeric() || c == '_' || c == '"');
+        before[digits.len()..].parse().ok().filter(|_| is_whole)
+    })
+}
+
 fn relation(parts: &Parts) -> Relation {
     let columns = parts.selected.iter().map(super::order::Selected::column).collect();
     Relation { sql: String::new(), columns, single: parts.single }
@@ -230,4 +260,16 @@ fn substituted(alias: &TableAlias, relation: &Relation, values: Vec<String>) -> 
         row: None,
         is_prefixed: false,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::aliases;
+
+    #[test]
+    fn aliases_are_found_before_their_columns() {
+        let found = |sql: &str| aliases(sql).collect::<Vec<_>>();
+        assert_eq!(found("tsql_add(t1.c2, t12.\"a\") + 4.5"), [1, 12]);
+        assert!(found("\"d3\".\"t1\" AS t4 WHERE at5.c1 = é.t.c1 .5").is_empty());
+    }
 }

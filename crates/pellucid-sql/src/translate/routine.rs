@@ -193,7 +193,7 @@ impl Work<'_> {
         }
         let alias = alias_of(call, alias.as_ref());
         let (table, joined) = self.with_arguments(&definition, arguments, |work| {
-            work.query_applied(query, &alias, keep, View::EMPTY)
+            work.query_applied(query, &alias, keep, View::EMPTY, level)
         })?;
         text.push_str(&joined);
         add(level, table)?;
