@@ -126,6 +126,31 @@ fn identities_take_values_where_a_session_says_so() {
     );
 }
 
+/// A query answers these functions, within which an aggregate would be its own.
+#[test]
+fn an_aggregate_is_no_argument_of_what_a_query_answers() {
+    prints(
+        "CREATE TABLE t (id int)
+        GO
+        SELECT OBJECTPROPERTY(MAX(object_id), 'IsTable') FROM sys.objects
+        GO
+        SELECT COLUMNPROPERTY(MAX(object_id) OVER (), 'id', 'ColumnId') FROM sys.objects
+        GO
+        SELECT OBJECT_NAME(MAX(object_id)) FROM sys.tables
+        SELECT MAX(OBJECTPROPERTY(object_id, 'IsTable')) FROM sys.tables
+        SELECT OBJECTPROPERTY((SELECT MAX(object_id) FROM sys.tables), 'IsTable')",
+        &[
+            "Msg 50001",
+            "'an aggregate or a window as an argument of OBJECTPROPERTY' is not supported.",
+            "Msg 50001",
+            "'an aggregate or a window as an argument of COLUMNPROPERTY' is not supported.",
+            "t",
+            "1",
+            "1",
+        ],
+    );
+}
+
 /// Also where the table is dropped within a frame that would give the setting back.
 #[test]
 fn identities_take_values_no_more_when_their_table_is_dropped() {

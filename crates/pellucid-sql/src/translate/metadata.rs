@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use pellucid_tsql::ast::{Expression, StatementKind};
 
 use super::function::counted;
-use super::{Typed, View, Work};
+use super::{visit, Typed, View, Work};
 use crate::message::{Message, Result};
 use crate::values::types::SqlType;
 
@@ -175,6 +175,11 @@ impl Work<'_> {
     ) -> Result<Typed> {
         let count = function.parameters.len();
         counted(function.name, arguments.len(), count, count)?;
+        // Within the query it would be an aggregate of that one's.
+        if arguments.iter().any(visit::has_of_rows) {
+            let what = format!("an aggregate or a window as an argument of {}", function.name);
+            return Err(Message::unsupported(what));
+        }
         let mut given = HashMap::with_capacity(count);
         for (argument, (name, data_type)) in arguments.iter().zip(function.parameters) {
             let value = self.expression(argument, view)?;

@@ -1,7 +1,8 @@
 //! What a select list holds, sub-queries left aside.
 
 use pellucid_tsql::ast::{
-    CaseBranches, Condition, Expression, FunctionArguments, InList, Select, SelectItem,
+    CaseBranches, Condition, Expression, FunctionArguments, FunctionCall, InList, Select,
+    SelectItem,
 };
 
 use super::aggregate::is_aggregate;
@@ -15,8 +16,26 @@ pub(super) fn aggregates(select: &Select) -> bool {
         })
 }
 
+/// What a call is looked for by.
+type Sought = fn(&FunctionCall) -> bool;
+
 /// Whether an expression has an aggregate that is no window's.
 pub(super) fn has(expression: &Expression) -> bool {
+    calls(expression, |call| call.over.is_none() && is_of_rows(call))
+}
+
+/// Whether it has an aggregate or a window's function, which is of the rows of its query.
+pub(super) fn has_of_rows(expression: &Expression) -> bool {
+    calls(expression, |call| call.over.is_some() || is_of_rows(call))
+}
+
+fn is_of_rows(call: &FunctionCall) -> bool {
+    call.name.is_bare() && is_aggregate(&call.name.object.as_str().to_uppercase())
+}
+
+fn calls(expression: &Expression, sought: Sought) -> bool {
+    let has = |expression: &Expression| calls(expression, sought);
+    let in_condition = |condition: &Condition| in_condition(condition, sought);
     match expression {
         Expression::Literal(_)
         | Expression::Column(_)
@@ -48,8 +67,6 @@ pub(super) fn has(expression: &Expression) -> bool {
             has(&convert.operand) || convert.style.as_ref().is_some_and(has)
         }
         Expression::Function(call) => {
-            let name = call.name.object.as_str().to_uppercase();
-            let own = call.over.is_none() && call.name.is_bare() && is_aggregate(&name);
             let within = match &call.arguments {
                 FunctionArguments::Star => false,
                 FunctionArguments::Values(values) => values.iter().any(has),
@@ -57,12 +74,14 @@ pub(super) fn has(expression: &Expression) -> bool {
             let over = call.over.as_ref().is_some_and(|over| {
                 over.partition.iter().any(has) || over.order.iter().any(|item| has(&item.value))
             });
-            own || within || over
+            sought(call) || within || over
         }
     }
 }
 
-fn in_condition(condition: &Condition) -> bool {
+fn in_condition(condition: &Condition, sought: Sought) -> bool {
+    let has = |expression: &Expression| calls(expression, sought);
+    let in_condition = |condition: &Condition| in_condition(condition, sought);
     match condition {
         Condition::And(all) | Condition::Or(all) => all.iter().any(in_condition),
         Condition::Not(inner) => in_condition(inner),
