@@ -50,7 +50,7 @@ use crate::message::{table, Message};
 use crate::session::{Frame, Session};
 
 pub(crate) use backup::recovery_model;
-pub(crate) use constraint::{parts_of_table, unquoted};
+pub(crate) use constraint::unquoted;
 pub(crate) use database::is_refused_access;
 pub(crate) use insert_execute::Kept;
 pub(crate) use maintenance::{DBCC_COMMANDS, DBCC_WITHOUT_EFFECT};

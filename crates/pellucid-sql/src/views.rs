@@ -7,6 +7,7 @@ mod lists;
 mod absent;
 mod backup;
 mod catalog;
+mod clause;
 mod constraint;
 mod database;
 mod index;

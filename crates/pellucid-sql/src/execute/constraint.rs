@@ -296,11 +296,6 @@ impl Text {
     }
 }
 
-/// The columns and constraints of the text of a table; none of a text as [`Text::of`] takes none.
-pub(crate) fn parts_of_table(sql: &str) -> Option<Vec<String>> {
-    Text::of(sql).map(|text| text.parts)
-}
-
 /// The characters that are in no literal and in no name between quotes.
 pub(crate) fn unquoted(text: &str) -> impl Iterator<Item = (usize, char)> + '_ {
     let mut quote = None;

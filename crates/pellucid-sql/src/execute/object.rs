@@ -821,6 +821,7 @@ fn name_of(token: &str) -> String {
         (Some('"'), Some('"')) if token.len() > 1 => {
             token[1..token.len() - 1].replace("\"\"", "\"")
         }
+        (Some('\''), Some('\'')) if token.len() > 1 => token[1..token.len() - 1].replace("''", "'"),
         (Some('['), Some(']')) if token.len() > 1 => token[1..token.len() - 1].to_owned(),
         (Some('`'), Some('`')) if token.len() > 1 => token[1..token.len() - 1].replace("``", "`"),
         _ => token.to_owned(),

@@ -6,9 +6,9 @@
 use rusqlite::OptionalExtension;
 
 use super::catalog::{found, schema_id};
+use super::clause::{clauses, Clause, Kind};
 use super::lists::{arranged, Same};
 use super::{flag, text, Column, Row};
-use crate::execute::{parts_of_table, unquoted};
 use crate::message::Result;
 use crate::session::{object_id, split, Databases};
 use crate::translate::{quoted, Table};
@@ -65,79 +65,6 @@ struct Listed {
     clauses: Vec<Clause>,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
-enum Kind {
-    Reference,
-    /// With its condition, in parentheses.
-    Check(String),
-}
-
-/// A constraint in the text of a table.
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct Clause {
-    kind: Kind,
-    name: Option<String>,
-}
-
-/// Those of a part of the text: a column, or a constraint of the table.
-fn clauses_of(part: &str) -> Vec<Clause> {
-    let is_of_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
-    let (mut depth, mut clauses, mut name) = (0_u32, Vec::new(), None);
-    let mut before = ' ';
-    let mut end = 0;
-    for (at, next) in unquoted(part) {
-        let starts = at >= end && is_of_word(next) && !is_of_word(before);
-        before = next;
-        match next {
-            '(' => depth += 1,
-            ')' => depth = depth.saturating_sub(1),
-            _ if starts && depth == 0 => {
-                let rest = &part[at..];
-                let word = rest.split(|c| !is_of_word(c)).next().unwrap_or_default();
-                end = at + word.len();
-                match word.to_ascii_uppercase().as_str() {
-                    "CONSTRAINT" => {
-                        name = crate::execute::first_name_of(&rest[word.len()..]);
-                    }
-                    "REFERENCES" => {
-                        clauses.push(Clause { kind: Kind::Reference, name: name.take() });
-                    }
-                    "CHECK" => {
-                        let condition = in_parentheses(&rest[word.len()..]);
-                        clauses.push(Clause { kind: Kind::Check(condition), name: name.take() });
-                    }
-                    "DEFAULT" | "UNIQUE" | "PRIMARY" | "NULL" | "COLLATE" => name = None,
-                    _ => {}
-                }
-            }
-            _ => {}
-        }
-    }
-    clauses
-}
-
-/// `(..)` at the beginning of a text.
-fn in_parentheses(text: &str) -> String {
-    let mut depth = 0_u32;
-    let mut start = None;
-    for (at, next) in unquoted(text) {
-        match next {
-            '(' => {
-                depth += 1;
-                start.get_or_insert(at);
-            }
-            ')' => {
-                depth = depth.saturating_sub(1);
-                if depth == 0 {
-                    return text[start.unwrap_or(0)..=at].to_owned();
-                }
-            }
-            _ => {}
-        }
-    }
-    String::new()
-}
-
 fn listed(databases: &Databases) -> Result<Option<(String, String, Vec<Listed>)>> {
     let Some((known, schema, all)) = found(databases)? else { return Ok(None) };
     let mut tables = Vec::new();
@@ -145,11 +72,10 @@ fn listed(databases: &Databases) -> Result<Option<(String, String, Vec<Listed>)>
         let sql = format!("SELECT sql FROM {}.sqlite_schema WHERE name = ?1", quoted(&schema));
         let sql = databases.connection.query_row(&sql, [&sqlite], |row| row.get(0)).optional()?;
         let sql: String = sql.flatten().unwrap_or_default();
-        let parts = parts_of_table(&sql).unwrap_or_default();
         tables.push(Listed {
             object: object_id(&known.name, &sqlite),
             table: databases.table_of(&schema, &sqlite, false)?,
-            clauses: parts.iter().flat_map(|part| clauses_of(part)).collect(),
+            clauses: clauses(&sql),
             sqlite,
         });
     }
@@ -420,32 +346,4 @@ pub(super) fn stats_columns(databases: &Databases) -> Result<Vec<Row>> {
         named.contains(&(of[0].clone(), of[1].clone())).then(|| of.to_vec())
     });
     Ok(rows.collect())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn constraints_are_found_in_the_text() {
-        let check = |condition: &str, name: Option<&str>| Clause {
-            kind: Kind::Check(condition.to_owned()),
-            name: name.map(str::to_owned),
-        };
-        let reference =
-            |name: Option<&str>| Clause { kind: Kind::Reference, name: name.map(str::to_owned) };
-        assert_eq!(
-            clauses_of("\"a\" int CONSTRAINT \"c k\" CHECK (a > 0 AND b <> ')') REFERENCES u(x)"),
-            [check("(a > 0 AND b <> ')')", Some("c k")), reference(None)]
-        );
-        assert_eq!(
-            clauses_of("CONSTRAINT fk FOREIGN KEY (a) REFERENCES u(check)"),
-            [reference(Some("fk"))]
-        );
-        assert_eq!(clauses_of("\"check\" int DEFAULT ('check (1)')"), []);
-        assert_eq!(
-            clauses_of("a int CONSTRAINT d DEFAULT 1 check(a in (1, 2))"),
-            [check("(a in (1, 2))", None)]
-        );
-    }
 }
