@@ -333,3 +333,22 @@ fn help_and_space_are_told_in_one_place() {
         assert!(said.stdout.contains(shown), "{shown}: {said:?}");
     }
 }
+
+/// Of whatever kind they are.
+#[test]
+fn help_tells_the_constraints_of_a_table() {
+    let server = Server::with(&[]);
+    let said = server.run(
+        "CREATE DATABASE q\nGO\nUSE q\n
+        CREATE TABLE p (id int PRIMARY KEY)
+        CREATE TABLE c (pid int CONSTRAINT fkp REFERENCES p(id))
+        CREATE TABLE d (a int DEFAULT 5)
+        CREATE TABLE none (a int)\nGO
+        EXEC sp_help 'c'\nEXEC sp_help 'd'\nEXEC sp_help 'none'",
+    );
+    for shown in ["FOREIGN KEY fkp", "DEFAULT on column a DF__d__a__"] {
+        assert!(said.stdout.contains(shown), "{shown}: {said:?}");
+    }
+    let without = said.stdout.matches("No constraints are defined on object ").count();
+    assert_eq!(without, 1, "{said:?}");
+}

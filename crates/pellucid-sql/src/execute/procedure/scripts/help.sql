@@ -44,8 +44,20 @@ BEGIN
         PRINT 'The object ''' + @name + ''' does not have any indexes, or you do not have permissions.';
 
     IF EXISTS (SELECT * FROM sys.key_constraints WHERE parent_object_id = @id)
-        SELECT CASE type WHEN 'PK' THEN 'PRIMARY KEY' ELSE 'UNIQUE' END AS constraint_type, name AS constraint_name
-        FROM sys.key_constraints WHERE parent_object_id = @id ORDER BY name;
+       OR EXISTS (SELECT * FROM sys.foreign_keys WHERE parent_object_id = @id)
+       OR EXISTS (SELECT * FROM sys.check_constraints WHERE parent_object_id = @id)
+       OR EXISTS (SELECT * FROM sys.default_constraints WHERE parent_object_id = @id)
+        SELECT c.constraint_type, c.constraint_name
+        FROM (SELECT CASE type WHEN 'PK' THEN N'PRIMARY KEY' ELSE N'UNIQUE' END AS constraint_type, name AS constraint_name
+              FROM sys.key_constraints WHERE parent_object_id = @id
+              UNION ALL
+              SELECT N'FOREIGN KEY', name FROM sys.foreign_keys WHERE parent_object_id = @id
+              UNION ALL
+              SELECT N'CHECK Table Level', name FROM sys.check_constraints WHERE parent_object_id = @id
+              UNION ALL
+              SELECT N'DEFAULT on column ' + COL_NAME(@id, parent_column_id), name
+              FROM sys.default_constraints WHERE parent_object_id = @id) c
+        ORDER BY c.constraint_name;
     ELSE
         PRINT 'No constraints are defined on object ''' + @name + ''', or you do not have permissions.';
 END;
