@@ -11,6 +11,9 @@ use pellucid::error::{Error, Result, Subject};
 use pellucid::shown::Shown;
 use pellucid_files::trusted::{self, Guard};
 
+/// The file that is there once scripts have made something in `master` or `msdb`, or a backup of them.
+pub(super) const MADE_BY_SCRIPTS: &str = "master.db";
+
 const CONFIG: &str = "/etc/pellucid.conf";
 /// It has two lines at most.
 const CONFIG_BYTES_MOST: u64 = 65536;

@@ -11,8 +11,8 @@ use pellucid::error::{Error, Result, Subject};
 use pellucid_files::locked::Locked;
 use pellucid_files::paths::is_there;
 
-use super::moving::MADE_BY_SCRIPTS;
-use super::{instance, master};
+use super::instance::{self, MADE_BY_SCRIPTS};
+use super::master;
 
 /// As long as anybody waits. What is made takes less than a second; of many who begin at once each looks for a moment.
 const PATIENCE: Duration = Duration::from_secs(60);

@@ -12,21 +12,19 @@ use zeroize::Zeroizing;
 use super::bundle::{fits, seal, Bundle, Entry, EntryKind, BUNDLE_BYTES_MOST};
 use super::certificates::{decode, encode, gets_companion};
 use super::databases::DatabaseMemory;
+use super::instance::{self, MADE_BY_SCRIPTS};
 use super::making::{is_unmade, Making};
 use super::master::{self, as_key, Change};
 use super::sealed_file::{
     check_new, check_value, may_replace, write_new, write_new_inside, Kind, SealedFile,
 };
-use super::{history, instance, password_file, service_key, Action, Event, Found, Keyring, Stored};
+use super::{history, password_file, service_key, Action, Event, Found, Keyring, Stored};
 use pellucid::error::{Error, Result, Subject};
 use pellucid::message;
 use pellucid::protector::{KeySource, Wrapping};
 use pellucid::shown::Shown;
 use pellucid_files::new_file::NewFile;
 use pellucid_files::paths::is_there;
-
-/// The file that is there once scripts have made something in `master` or `msdb`, or a backup of them.
-pub(super) const MADE_BY_SCRIPTS: &str = "master.db";
 
 /// A thing of an instance on its way.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -126,22 +126,6 @@ pub(crate) static SETTINGS: [Setting; 86] = [
     advanced("xp_cmdshell", (0, 1), 0),
 ];
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_default_is_a_value() {
-        for setting in &SETTINGS {
-            let is_automatic = setting.default == 0;
-            let fits = (setting.least..=setting.most).contains(&setting.default);
-            assert!(fits || is_automatic, "{}", setting.name);
-        }
-        let names: Vec<String> = SETTINGS.iter().map(|one| one.name.to_lowercase()).collect();
-        assert!(names.is_sorted(), "found by their beginnings, shown in order");
-    }
-}
-
 /// Their numbers in `sys.configurations`.
 const NUMBERS: [(&str, i64); 83] = [
     ("access check cache bucket count", 1582),
@@ -233,5 +217,21 @@ impl Setting {
     /// Its number; none of one that SQL Server has had too short a time.
     pub fn number(&self) -> Option<i64> {
         NUMBERS.iter().find(|(name, _)| *name == self.name).map(|(_, number)| *number)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_default_is_a_value() {
+        for setting in &SETTINGS {
+            let is_automatic = setting.default == 0;
+            let fits = (setting.least..=setting.most).contains(&setting.default);
+            assert!(fits || is_automatic, "{}", setting.name);
+        }
+        let names: Vec<String> = SETTINGS.iter().map(|one| one.name.to_lowercase()).collect();
+        assert!(names.is_sorted(), "found by their beginnings, shown in order");
     }
 }
