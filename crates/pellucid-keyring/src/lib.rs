@@ -242,12 +242,14 @@ impl Keyring {
         if !has_service_key()? {
             let has_below = is_there(&path)
                 || is_there(master::next_file(home).path())
-                || master::has_children(home)?;
+                || master::has_children(home)?
+                || making::sealed_database(home).is_some();
             if !has_below {
                 return Ok(false);
             }
             if !has_service_key()? {
                 let hint = "; systemd may have it as a credential";
+                let hint = if making::is_unmade(home)? { BUNDLE } else { hint };
                 return Err(lost(SMK, home.join("service.key"), hint));
             }
         }
@@ -264,8 +266,10 @@ impl Keyring {
         if !is_there(&path) && !master::passwords(home)?.is_empty() && !is_there(&path) {
             return Err(Error::message(message::MASTER_KEY_MISSING, ""));
         }
-        if !is_there(&path) && master::has_children(home)? && !is_there(&path) {
-            return Err(lost(DMK, path, ""));
+        let has_below =
+            || Ok(master::has_children(home)? || making::sealed_database(home).is_some());
+        if !is_there(&path) && has_below()? && !is_there(&path) {
+            return Err(lost(DMK, path, if making::is_unmade(home)? { BUNDLE } else { "" }));
         }
         Ok(())
     }
@@ -289,8 +293,8 @@ impl Keyring {
         Ok(made)
     }
 
-    /// Whether [`Keyring::open_or_create`] would make a keyring at `home`, or what is missing of one that was only begun. One that the
-    /// caller may not look into is there.
+    /// Whether [`Keyring::open_or_create`] would make a keyring at `home`, or what is missing of one that was only begun, or would say
+    /// that all of it is lost. One that the caller may not look into is there.
     pub fn is_to_be_made(home: &Path) -> bool {
         making::is_unmade(home).unwrap_or(false)
     }
@@ -389,6 +393,9 @@ impl Keyring {
         &self.home
     }
 }
+
+/// Where nothing of the keyring is left to be put together with what comes.
+const BUNDLE: &str = ", or bring the keys by `pellucid instance import`";
 
 fn lost(key: Subject, path: PathBuf, hint: &str) -> Error {
     Error::missing_key(

@@ -54,8 +54,8 @@ fn path(home: &Path) -> PathBuf {
     home.join("making.lock")
 }
 
-/// Whether there is no database master key, nor anything that needs one: nobody has begun, or nobody has ended. The instance's databases
-/// are made after the keys, so where one is there, keys are lost, and nobody's to make anew.
+/// Whether there is no database master key, nor anything in the keyring that needs one: nobody has begun, or nobody has ended, or all
+/// of it is lost.
 ///
 /// # Errors
 /// [`Error::Io`] where the caller may not look.
@@ -63,15 +63,16 @@ pub(super) fn is_unmade(home: &Path) -> Result<bool> {
     if !instance::has_keyring(home) {
         return Ok(true);
     }
-    let made = [
-        master::master_path(home),
-        master::next_file(home).path().to_owned(),
-        home.join("msdb.db"),
-        home.join(MADE_BY_SCRIPTS),
-    ];
-    Ok(!made.iter().any(|path| is_there(path))
+    let keys = [master::master_path(home), master::next_file(home).path().to_owned()];
+    Ok(!keys.iter().any(|key| is_there(key))
         && !master::has_children(home)?
         && master::passwords(home)?.is_empty())
+}
+
+/// The instance's own databases, if one is there. They are sealed under its keys and made after them: where they are and the keys are
+/// not, those are lost, and no others take their place.
+pub(super) fn sealed_database(home: &Path) -> Option<PathBuf> {
+    ["msdb.db", MADE_BY_SCRIPTS].map(|name| home.join(name)).into_iter().find(|path| is_there(path))
 }
 
 #[cfg(test)]
@@ -103,18 +104,45 @@ mod tests {
 
     #[test]
     fn what_an_instance_with_databases_has_lost_is_not_made_anew() {
-        for database in ["msdb.db", MADE_BY_SCRIPTS] {
-            let home = tempfile::tempdir().unwrap();
-            Keyring::open_or_create(home.path()).unwrap();
-            let keyring = home.path().join("keyring");
-            std::fs::remove_dir_all(&keyring).unwrap();
-            std::fs::remove_file(home.path().join("service.key")).unwrap();
-            std::fs::create_dir(&keyring).unwrap();
-            assert!(Keyring::is_to_be_made(home.path()));
-            std::fs::write(home.path().join(database), "").unwrap();
-            assert!(!Keyring::is_to_be_made(home.path()));
-            let told = Keyring::open(home.path()).unwrap_err().to_string();
-            assert!(!told.contains("interrupted"), "{told}");
+        let losses: [&[&str]; 4] = [
+            &["keyring", "service.key"],
+            &["keyring"],
+            &["service.key"],
+            &["keyring/master.key", "keyring/databases", "keyring/history"],
+        ];
+        for (database, lost, is_emptied) in ["msdb.db", MADE_BY_SCRIPTS]
+            .into_iter()
+            .flat_map(|database| losses.map(|lost| (database, lost)))
+            .flat_map(|(database, lost)| [(database, lost, false), (database, lost, true)])
+        {
+            let place = tempfile::tempdir().unwrap();
+            let home = place.path();
+            Keyring::open_or_create(home).unwrap();
+            std::fs::write(home.join(database), "").unwrap();
+            for name in lost {
+                let path = home.join(name);
+                if path.is_dir() {
+                    std::fs::remove_dir_all(path).unwrap();
+                } else if path.exists() {
+                    std::fs::remove_file(path).unwrap();
+                }
+            }
+            if is_emptied {
+                std::fs::create_dir_all(home.join("keyring")).unwrap();
+            }
+            let what = format!("{database} {lost:?} {is_emptied}");
+            let files = || {
+                ["service.key", "keyring/master.key"]
+                    .map(|name| std::fs::read(home.join(name)).ok())
+            };
+            let before = files();
+            let told = Keyring::open_or_create(home).unwrap_err();
+            assert!(matches!(told, Error::MissingKey { .. }), "{what}: {told:?}");
+            assert!(
+                !Keyring::open(home).unwrap_err().to_string().contains("interrupted"),
+                "{what}"
+            );
+            assert_eq!(files(), before, "{what}");
         }
     }
 

@@ -7,7 +7,7 @@ use pellucid::secret::Secret32;
 use pellucid::shown::Shown;
 
 use super::instance::{group, has_keyring};
-use super::making::is_unmade;
+use super::making::{is_unmade, sealed_database};
 use super::provider;
 use super::sealed_file::{link_new, sync_parent, write_temporary};
 
@@ -19,8 +19,9 @@ pub(super) fn read_service_key(home: &Path) -> Result<Option<Secret32>> {
 /// The service master key.
 pub(super) fn service_key(home: &Path) -> Result<Secret32> {
     read_service_key(home)?.ok_or_else(|| {
-        let cause = match (has_keyring(home), is_unmade(home)) {
-            (true, Ok(true)) => format!(
+        let is_begun = sealed_database(home).is_none() && is_unmade(home).unwrap_or(false);
+        let cause = match (has_keyring(home), is_begun) {
+            (true, true) => format!(
                 "`{}` is not there, nor is anything sealed under it: the making of this keyring was interrupted; `pellucid init` \
                  completes it",
                 home.join("service.key").shown()

@@ -160,7 +160,10 @@ impl Raised {
         const ABORTING: [u32; 3] = [241, 242, 245];
         let is_kept_wrongly = |message: &Message| message.is_of_insert_execute();
         self.messages.iter().any(|message| {
-            message.severity >= 20 || ABORTING.contains(&message.number) || is_kept_wrongly(message)
+            message.severity >= 20
+                || ABORTING.contains(&message.number)
+                || is_of_xml(message)
+                || is_kept_wrongly(message)
         })
     }
 
@@ -170,9 +173,17 @@ impl Raised {
         const ENDING: [u32; 12] = [102, 137, 156, 207, 208, 241, 242, 245, 1087, 4104, 4121, 10704];
         self.is_thrown
             || self.messages.iter().any(|message| {
-                message.severity >= 20 || message.severity == 15 || ENDING.contains(&message.number)
+                message.severity >= 20
+                    || message.severity == 15
+                    || ENDING.contains(&message.number)
+                    || is_of_xml(message)
             })
     }
+}
+
+/// A text is no xml, which is a value that does not convert.
+fn is_of_xml(message: &Message) -> bool {
+    matches!(message.number, 6335 | 9400..=9499)
 }
 
 /// Statements behind which `@@ROWCOUNT` is 0. Source: Microsoft's "@@ROWCOUNT".

@@ -173,6 +173,24 @@ fn no_depth_of_what_stands_behind_one_another_ends_the_process() {
     }
 }
 
+/// As any value that does not convert.
+#[test]
+fn what_is_no_xml_ends_the_batch_and_its_transaction() {
+    let server = crate::sql_server::Server::with(&[]);
+    let said = server.run(
+        "CREATE TABLE #x (x xml)
+         GO
+         BEGIN TRAN
+         INSERT #x VALUES ('<a/>')
+         INSERT #x VALUES ('<a>')
+         PRINT 'went on'
+         COMMIT
+         GO
+         SELECT COUNT(*) AS n, @@TRANCOUNT AS t FROM #x",
+    );
+    assert!(said.stdout.contains("0 0") && !said.stdout.contains("went on"), "{}", said.stdout);
+}
+
 #[test]
 fn rows_are_elements_with_attributes() {
     prints(
@@ -199,6 +217,7 @@ fn what_xml_does_not_take_is_told() {
         ("DECLARE @x xml = '<A/>' SELECT c.value('/A[1]', 'int') FROM @x.nodes('/A') t(c)", 50001),
         ("DECLARE @x xml = '<A/>' SELECT @x.value('/A', 'int')", 2389),
         ("DECLARE @x xml = '<A>1</B>'", 9436),
+        ("DECLARE @x xml = '<A>&#xD800;</A>'", 9420),
         ("DECLARE @x xml = '<A' + '>'", 9436),
         ("DECLARE @x xml = 'a & b'", 9411),
         ("DECLARE @x xml = '<!DOCTYPE a [<!ENTITY e \"x\">]><a>&e;</a>'", 50001),

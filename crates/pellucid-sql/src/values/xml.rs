@@ -3,6 +3,7 @@
 //! Source: Microsoft's "xml data type". Namespaces and document type definitions are refused by name.
 
 pub(crate) mod path;
+mod scan;
 
 use std::fmt::Write;
 
@@ -38,6 +39,7 @@ impl Content {
         if self.0[OPEN.len()..].trim_start().starts_with("<!DOCTYPE") {
             return Err(Error::Unsupported("a document type definition in xml".to_owned()));
         }
+        scan::check(&self.0)?;
         let options = ParsingOptions { allow_dtd: false, ..ParsingOptions::default() };
         let tree = Document::parse_with_options(&self.0, options).map_err(told)?;
         let mut most = 0;
@@ -153,10 +155,17 @@ pub(crate) fn escape(text: &str, is_attribute: bool, out: &mut String) {
     }
 }
 
+fn column(line: u32, column: u32) -> u32 {
+    match line {
+        1 => column.saturating_sub(OPEN.len() as u32),
+        _ => column,
+    }
+}
+
 /// As SQL Server's parser says it.
 fn told(fault: Fault) -> Error {
     let at = fault.pos();
-    let column = if at.row == 1 { at.col.saturating_sub(OPEN.len() as u32) } else { at.col };
+    let column = column(at.row, at.col);
     let (number, text) = match fault {
         Fault::DtdDetected => {
             return Error::Unsupported("a document type definition in xml".to_owned())

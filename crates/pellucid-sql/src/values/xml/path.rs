@@ -14,7 +14,7 @@ use crate::values::{Error, Result};
 
 /// What stands before the text of a node that nodes() has given: no xml has it.
 pub(crate) const NODE: char = '\u{1}';
-/// Behind it: an element, all of a document, or the text of what is none.
+/// Behind it: an element, a comment or a processing instruction; all of a document; or text.
 const ELEMENT: char = 'e';
 const DOCUMENT: char = 'd';
 const TEXT: char = 't';
@@ -121,9 +121,12 @@ impl Path {
     /// What is no xml; a path that visits too much.
     pub fn value(&self, xml: &str) -> Result<Option<String>> {
         self.within(xml, |found| {
+            let first = found.first().map(|item| text_of(*item).into_owned());
             Ok(match self.function {
-                None => found.first().map(|item| text_of(*item)),
-                Some(_) => self.made(found).into_iter().next(),
+                Some(Function::Count) => Some(found.len().to_string()),
+                // Of nothing it is empty.
+                Some(Function::Text) => Some(first.unwrap_or_default()),
+                Some(Function::Data) | None => first,
             })
         })
     }
@@ -145,13 +148,21 @@ impl Path {
     pub fn query(&self, xml: &str) -> Result<String> {
         self.within(xml, |found| {
             let mut out = String::new();
-            if self.function.is_some() {
-                escape(&self.made(found).join(" "), false, &mut out);
-                return Ok(out);
-            }
-            for item in found {
-                out.push_str(&xml_of(*item));
-                bounded(out.len())?;
+            match self.function {
+                Some(Function::Count) => out.push_str(&found.len().to_string()),
+                Some(Function::Text | Function::Data) => {
+                    for (at, item) in found.iter().enumerate() {
+                        out.push_str(if at > 0 { " " } else { "" });
+                        escape(&text_of(*item), false, &mut out);
+                        bounded(out.len())?;
+                    }
+                }
+                None => {
+                    for item in found {
+                        out.push_str(&xml_of(*item));
+                        bounded(out.len())?;
+                    }
+                }
             }
             Ok(out)
         })
@@ -172,7 +183,7 @@ impl Path {
                         text.push(DOCUMENT);
                         text.push_str(&xml_of(*item));
                     }
-                    Item::Node(node) if node.is_element() => {
+                    Item::Node(node) if !node.is_text() => {
                         text.push(ELEMENT);
                         text.push_str(&xml_of(*item));
                     }
@@ -187,17 +198,6 @@ impl Path {
             }
             Ok(nodes)
         })
-    }
-
-    /// What the function makes of what was found.
-    fn made(&self, found: &[Item<'_>]) -> Vec<String> {
-        let texts = || found.iter().map(|item| text_of(*item));
-        match self.function {
-            Some(Function::Count) => vec![found.len().to_string()],
-            // Of nothing it is empty.
-            Some(Function::Text) => vec![texts().next().unwrap_or_default()],
-            Some(Function::Data) | None => texts().collect(),
-        }
     }
 
     fn within<T>(&self, xml: &str, take: impl FnOnce(&[Item<'_>]) -> Result<T>) -> Result<T> {
@@ -299,7 +299,13 @@ mod tests {
         let text = "x".repeat(1 << 20);
         let deep = "<a>".repeat(100) + &text + &"</a>".repeat(100);
         assert!(matches!(Path::parse("//*").unwrap().nodes(&deep), Err(Error::Unsupported(_))));
-        assert!(matches!(Path::parse("//*").unwrap().query(&deep), Err(Error::Unsupported(_))));
+        for path in ["//*", "data(//*)"] {
+            let told = Path::parse(path).unwrap().query(&deep);
+            assert!(matches!(told, Err(Error::Unsupported(_))), "{path}");
+        }
+        let xml = format!("<r><a>{text}</a></r><s>{}</s>", "<b/>".repeat(2_000));
+        let path = Path::parse("/s/b[/r/a=\"x\"]").unwrap();
+        assert!(matches!(path.exists(&xml), Err(Error::Unsupported(_))));
     }
 
     #[test]
@@ -334,6 +340,20 @@ mod tests {
         }
         assert_eq!(Path::parse(&"(".repeat(100_000)), None);
         assert_eq!(Path::parse(&"a[".repeat(100_000)), None);
+    }
+
+    #[test]
+    fn comments_and_instructions_are_nodes() {
+        let xml = "<r><!--c1--><a>x</a><?p q?></r>";
+        let nodes = Path::parse("/r/node()").unwrap().nodes(xml).unwrap();
+        let of = |at: usize| {
+            let itself = Path::parse(".").unwrap();
+            (itself.value(&nodes[at]).unwrap().unwrap(), itself.query(&nodes[at]).unwrap())
+        };
+        let pair = |text: &str, xml: &str| (text.to_owned(), xml.to_owned());
+        assert_eq!(of(0), pair("c1", "<!--c1-->"));
+        assert_eq!(of(1), pair("x", "<a>x</a>"));
+        assert_eq!(of(2), pair("q", "<?p q?>"));
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! The nodes of a path.
 
+use std::borrow::Cow;
 use std::cell::Cell;
 use std::cmp::Ordering;
 
@@ -11,6 +12,10 @@ use crate::values::{Error, Result};
 
 /// Nodes that a call looks at, at most: predicates within one another ask each for all of them.
 const LOOKS_MOST: usize = 10_000_000;
+/// Bytes of a text that is compared that count as a look.
+const BYTES_OF_A_LOOK: usize = 64;
+/// Nodes found from which on those found twice are taken out before the step ends.
+const FOUND_MANY: usize = 1 << 16;
 
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Item<'t> {
@@ -45,17 +50,21 @@ impl<'t> Finder<'t> {
         let mut items = vec![start];
         for step in &path.steps {
             let mut found = Vec::new();
+            let mut many = FOUND_MANY;
             for item in items {
                 self.step(step, item, &mut found)?;
+                if found.len() > many {
+                    in_order(&mut found);
+                    many = found.len() + FOUND_MANY.max(found.len());
+                }
             }
-            // Nodes that are within one another find the same more than once, and not as it stands.
-            found.sort_by_key(Item::place);
-            found.dedup_by_key(|item| item.place());
+            in_order(&mut found);
             items = found;
         }
         self.filtered(&path.whole, items)
     }
 
+    /// Counts what is looked at.
     fn look(&self, nodes: usize) -> Result<()> {
         let looks = self.looks.get() + nodes;
         self.looks.set(looks);
@@ -150,12 +159,31 @@ impl<'t> Finder<'t> {
         if path.function == Some(Function::Count) {
             return Ok(wanted.is(&found.len().to_string()));
         }
-        for item in &found {
-            if let Item::Node(node) = item {
-                self.look(node.descendants().count())?;
+        if path.function == Some(Function::Text) && found.is_empty() {
+            return Ok(wanted.is(""));
+        }
+        for item in found {
+            self.look(nodes_in(item))?;
+            let text = text_of(item);
+            self.look(text.len() / BYTES_OF_A_LOOK)?;
+            if wanted.is(&text) {
+                return Ok(true);
             }
         }
-        Ok(path.made(&found).iter().any(|text| wanted.is(text)))
+        Ok(false)
+    }
+}
+
+/// Nodes that are within one another find the same more than once, and not as it stands.
+fn in_order(found: &mut Vec<Item<'_>>) {
+    found.sort_by_key(Item::place);
+    found.dedup_by_key(|item| item.place());
+}
+
+fn nodes_in(item: Item<'_>) -> usize {
+    match item {
+        Item::Node(node) => node.descendants().count(),
+        Item::Attribute(..) => 1,
     }
 }
 
@@ -175,13 +203,21 @@ impl Wanted {
     }
 }
 
-pub(super) fn text_of(item: Item<'_>) -> String {
-    match item {
-        Item::Attribute(_, _, value) => value.to_owned(),
-        Item::Node(node) if node.is_element() => {
-            node.descendants().filter(Node::is_text).filter_map(|node| node.text()).collect()
-        }
-        Item::Node(node) => node.text().unwrap_or_default().to_owned(),
+pub(super) fn text_of(item: Item<'_>) -> Cow<'_, str> {
+    let node = match item {
+        Item::Attribute(_, _, value) => return value.into(),
+        Item::Node(node) => node,
+    };
+    if let Some(instruction) = node.pi() {
+        return instruction.value.unwrap_or_default().into();
+    }
+    if !node.is_element() {
+        return node.text().unwrap_or_default().into();
+    }
+    let mut texts = node.descendants().filter(Node::is_text).filter_map(|node| node.text());
+    match (texts.next(), texts.next()) {
+        (first, None) => first.unwrap_or_default().into(),
+        (first, second) => first.into_iter().chain(second).chain(texts).collect(),
     }
 }
 
