@@ -129,12 +129,22 @@ fn of_status(place: &Place, name: &str) -> (Row, Vec<String>) {
     (row(|column| database["encryption"][column].clone()), openers)
 }
 
+/// A file that was encrypted in one go has had no scan; SQL Server's view has one that is complete wherever all is encrypted.
+fn in_sql_server(mut row: Row) -> Row {
+    let is = |name: &str, value: &str| row[name] == value;
+    if is("encryption_state", "3") && is("encryption_scan_state", "0") {
+        row.insert("encryption_scan_state".to_owned(), "4".to_owned());
+        row.insert("encryption_scan_state_desc".to_owned(), "COMPLETE".to_owned());
+    }
+    row
+}
+
 /// All of them, which have to say the same; and the words for what opens it.
 #[track_caller]
 fn asked(place: &Place, name: &str) -> (Row, Vec<String>) {
     let (status, openers) = of_status(place, name);
     assert_eq!(of_the_extension(place, name), status, "{name}");
-    assert_eq!(of_sql_server(place, name), status, "{name}");
+    assert_eq!(of_sql_server(place, name), in_sql_server(status.clone()), "{name}");
     let metrics = place.pellucid(&["status", "--prometheus", name]).succeeded();
     let line = metrics
         .lines()
