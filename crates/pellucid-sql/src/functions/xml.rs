@@ -10,7 +10,7 @@ use rusqlite::Connection;
 use super::{arguments, bounded, text_at, with_nulls, Scalar};
 use crate::message::{table, Message, Result};
 use crate::values::convert::Value;
-use crate::values::xml::path::Path;
+use crate::values::xml::{escape, path::Path};
 
 pub(super) const SCALARS: &[Scalar] = &[
     with_nulls("tsql_xml_value", xml_value),
@@ -201,19 +201,12 @@ impl Writer {
     }
 }
 
-/// Text as XML has it.
+/// Text as XML has it; what is no character of XML's is 6841 in xml, and a reference in text.
 fn entities(text: &str, is_attribute: bool, is_xml: bool) -> Result<String> {
     let mut out = String::with_capacity(text.len());
     for next in text.chars() {
         match next {
-            '<' => out.push_str("&lt;"),
-            '>' => out.push_str("&gt;"),
-            '&' => out.push_str("&amp;"),
-            '"' if is_attribute => out.push_str("&quot;"),
-            '\r' => out.push_str("&#x0D;"),
-            '\n' if is_attribute => out.push_str("&#x0A;"),
-            '\t' if is_attribute => out.push_str("&#x09;"),
-            '\n' | '\t' => out.push(next),
+            '\t' | '\n' | '\r' => escape(next.encode_utf8(&mut [0; 4]), is_attribute, &mut out),
             '\0'..='\x1f' | '\u{fffe}' | '\u{ffff}' => {
                 let code = format!("{:04X}", u32::from(next));
                 match is_xml {
@@ -221,7 +214,7 @@ fn entities(text: &str, is_attribute: bool, is_xml: bool) -> Result<String> {
                     false => out.push_str(&format!("&#x{:02X};", u32::from(next))),
                 }
             }
-            other => out.push(other),
+            other => escape(other.encode_utf8(&mut [0; 4]), is_attribute, &mut out),
         }
     }
     Ok(out)
