@@ -184,7 +184,7 @@ struct Running {
 impl Running {
     fn start(dir: &Path, sides: &str) -> Self {
         let scenario = SCENARIO
-            .replace("\nloops = 60", "\nloops = 1_000_000")
+            .replace("\nloops = 60", "\nloops = 200_000")
             .replace("creating_loops = 20", "creating_loops = 5")
             .replace("delay_every_loops = 20", "delay_every_loops = 500")
             .replace("delay_ms = 5\n", "delay_ms = 600_000\n");
