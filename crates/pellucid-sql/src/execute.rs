@@ -224,10 +224,10 @@ fn is_allowed_when_doomed(statement: &StatementKind) -> bool {
 impl Session {
     /// Executes a text: a batch, or what `sp_executesql` is given.
     pub(crate) fn run_text(&mut self, text: &str) -> Done<Flow> {
-        let statements = match parse_as(text, !self.settings.quotes_are_strings) {
+        let (statements, undeclared) = match parse_as(text, !self.settings.quotes_are_strings) {
             Ok(parsed) => {
                 self.settings.quotes_are_strings = !parsed.quoted_identifier;
-                parsed.statements
+                (parsed.statements, parsed.undeclared)
             }
             Err(error) => {
                 let line = error.line;
@@ -247,9 +247,11 @@ impl Session {
         if self.settings.parse_only {
             return Ok(Flow::Next);
         }
-        control::check_declarations(&statements)?;
+        let declarations = control::declarations(&statements, [])?;
+        self.check_declared(&undeclared)?;
         labels::check(&statements)?;
         self.frame().text = text.into();
+        self.announce(&declarations);
         self.run_block(&statements)
     }
 

@@ -29,4 +29,4 @@ mod parser;
 pub mod secret;
 
 pub use error::{ErrorKind, ParseError, Result};
-pub use parser::{parse, parse_as, statements, Parsed, Statements, MAX_DEPTH};
+pub use parser::{parse, parse_as, statements, Parsed, Statements, Undeclared, MAX_DEPTH};

@@ -25,6 +25,7 @@ mod session;
 mod source;
 mod statement;
 mod table;
+mod variables;
 mod xml;
 
 use std::borrow::Cow;
@@ -34,6 +35,8 @@ use crate::error::{shortened, ErrorKind, ParseError, Result};
 use crate::keyword::{Keyword, Word};
 use crate::lexer::{name_value, string_value, Lexer, Symbol, Token, TokenKind};
 use crate::secret::{redact, MASK};
+
+pub use variables::Undeclared;
 
 /// How deep statements, queries and expressions may be nested in one another.
 pub const MAX_DEPTH: u32 = 100;
@@ -53,6 +56,8 @@ pub struct Parsed {
     pub statements: Vec<Statement>,
     /// As SET in the batch, met or not by what executes it, has left it.
     pub quoted_identifier: bool,
+    /// What the batch uses and does not declare before.
+    pub undeclared: Vec<Undeclared>,
 }
 
 /// Parses a whole batch that begins with this QUOTED_IDENTIFIER. A SET of it counts for all of the text behind.
@@ -65,7 +70,8 @@ pub fn parse_as(batch: &str, quoted_identifier: bool) -> Result<Parsed> {
     while let Some(statement) = parser.next_statement()? {
         statements.push(statement);
     }
-    Ok(Parsed { statements, quoted_identifier: parser.lexer.quoted_identifier() })
+    let quoted_identifier = parser.lexer.quoted_identifier();
+    Ok(Parsed { statements, quoted_identifier, undeclared: parser.declared.into_undeclared() })
 }
 
 /// Parses a batch one statement at a time: memory for one, whatever the batch's length.
@@ -122,6 +128,7 @@ struct Parser<'s> {
     closed: bool,
     /// The statement at hand has a secret, or was about to have one.
     secret: bool,
+    declared: variables::Declared,
 }
 
 impl<'s> Parser<'s> {
@@ -143,6 +150,7 @@ impl<'s> Parser<'s> {
             separated: true,
             closed: false,
             secret: false,
+            declared: variables::Declared::default(),
         };
         parser.advance();
         Ok(parser)

@@ -131,6 +131,7 @@ mod sql_system_backups;
 mod sql_system_procedures;
 mod sql_tails;
 mod sql_tools;
+mod sql_variables;
 mod sql_view_modules;
 mod sql_views;
 mod sql_walkthrough;

@@ -1,11 +1,13 @@
 //! IF, WHILE, TRY, THROW, RAISERROR, PRINT, WAITFOR, DECLARE.
 
+use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
 use pellucid_tsql::ast::{
     Condition, Control, Declaration, Expression, OrVariable, RaiseError, RaiseErrorOption,
-    Statement, StatementKind, Text, Throw, WaitKind,
+    Statement, StatementKind, Text, Throw, Variable, WaitKind,
 };
+use pellucid_tsql::Undeclared;
 
 use super::{Done, Flow, Raised};
 use crate::functions::formatted;
@@ -22,44 +24,47 @@ const LOOK_EVERY: Duration = Duration::from_millis(20);
 /// The number of what RAISERROR raises without one.
 const RAISED: u32 = 50_000;
 
-/// Before anything is executed: no variable is declared twice.
-pub(super) fn check_declarations(statements: &[Statement]) -> Done {
-    let mut names = Vec::new();
-    collect(statements, &mut names)?;
-    Ok(())
+/// Before anything is executed: what is declared, wherever it stands; no variable twice, `names` among them.
+pub(super) fn declarations<'s>(
+    statements: &'s [Statement],
+    names: impl IntoIterator<Item = &'s Variable>,
+) -> Done<Vec<&'s Declaration>> {
+    let mut names = names.into_iter().map(|name| name.0.to_lowercase()).collect();
+    let mut found = Vec::new();
+    collect(statements, &mut names, &mut found)?;
+    Ok(found)
 }
 
 fn collect<'s>(
     statements: impl IntoIterator<Item = &'s Statement>,
-    names: &mut Vec<String>,
+    names: &mut HashSet<String>,
+    found: &mut Vec<&'s Declaration>,
 ) -> Done {
     for statement in statements {
         match &statement.kind {
             StatementKind::Declare(declarations) => {
                 for declaration in declarations {
-                    let (Declaration::Scalar { variable, .. }
-                    | Declaration::Table { variable, .. }
-                    | Declaration::Cursor(variable)) = declaration;
-                    let name = variable.0.to_lowercase();
-                    if names.contains(&name) {
-                        let raised =
-                            Raised::from(Message::of(table::DECLARED_TWICE, [&variable.0]));
+                    let name = &declaration.variable().0;
+                    if !names.insert(name.to_lowercase()) {
+                        let raised = Raised::from(Message::of(table::DECLARED_TWICE, [name]));
                         return Err(Raised { line: statement.line, ..raised });
                     }
-                    names.push(name);
+                    found.push(declaration);
                 }
             }
             StatementKind::Control(Control::If { then, otherwise, .. }) => {
-                collect([&**then], names)?;
+                collect([&**then], names, found)?;
                 if let Some(otherwise) = otherwise {
-                    collect([&**otherwise], names)?;
+                    collect([&**otherwise], names, found)?;
                 }
             }
-            StatementKind::Control(Control::While { body, .. }) => collect([&**body], names)?,
-            StatementKind::Control(Control::Block(body)) => collect(body, names)?,
+            StatementKind::Control(Control::While { body, .. }) => {
+                collect([&**body], names, found)?
+            }
+            StatementKind::Control(Control::Block(body)) => collect(body, names, found)?,
             StatementKind::Control(Control::Try { body, catch }) => {
-                collect(body, names)?;
-                collect(catch, names)?;
+                collect(body, names, found)?;
+                collect(catch, names, found)?;
             }
             _ => {}
         }
@@ -249,6 +254,52 @@ impl Session {
             std::thread::sleep(left.min(LOOK_EVERY));
         }
         Ok(())
+    }
+
+    /// Before anything is executed: what the text uses without a declaration is known to who executes it.
+    ///
+    /// # Errors
+    /// 137 or 1087 for each statement; all but the last are told.
+    pub(super) fn check_declared(&mut self, undeclared: &[Undeclared]) -> Done {
+        let frame = self.frame();
+        let is_unknown = |one: &&Undeclared| {
+            let name = &one.variable.0;
+            !frame.has(name)
+                && frame.table(name).is_none()
+                && !frame.cursor_variables.contains_key(&name.to_lowercase())
+        };
+        let mut unknown: Vec<&Undeclared> = undeclared.iter().filter(is_unknown).collect();
+        unknown.dedup_by_key(|one| one.statement);
+        let message = |one: &Undeclared| match one.is_table {
+            true => Message::undeclared_table(&one.variable.0),
+            false => Message::undeclared(&one.variable.0),
+        };
+        let Some((last, before)) = unknown.split_last() else { return Ok(()) };
+        if self.tries == 0 {
+            before.iter().for_each(|one| self.tell(message(one), one.line));
+        }
+        Err(Raised { line: last.line, ..message(last).into() })
+    }
+
+    /// Before anything is executed: each variable is there, and is NULL, wherever its declaration stands. What is wrong
+    /// with one is told where it stands.
+    pub(super) fn announce(&mut self, declarations: &[&Declaration]) {
+        for declaration in declarations {
+            match declaration {
+                Declaration::Scalar { variable, data_type, .. } => {
+                    if let Ok(data_type) = SqlType::declared(data_type, 1) {
+                        self.frame().declare(&variable.0, data_type, Value::Null);
+                    }
+                }
+                Declaration::Table { variable, elements } => {
+                    let _ = self.declare_table(&variable.0, elements);
+                }
+                Declaration::Cursor(variable) => {
+                    self.frame().declare_cursor(&variable.0);
+                    self.tell_cursors();
+                }
+            }
+        }
     }
 
     pub(super) fn declare(&mut self, declarations: &[Declaration]) -> Done {

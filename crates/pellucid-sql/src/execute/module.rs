@@ -53,7 +53,8 @@ impl Session {
             }
             SqlType::declared(&parameter.data_type, 1)?;
         }
-        control::check_declarations(&procedure.body)?;
+        let parameters = procedure.parameters.iter().map(|parameter| &parameter.variable);
+        control::declarations(&procedure.body, parameters)?;
         labels::check(&procedure.body)?;
         if shown.starts_with('#') {
             return self.keep_temporary(procedure);
@@ -176,6 +177,7 @@ impl Session {
         let (done, frame) = self.nested(frame, |session| {
             session.settings.nulls_are_equal = !ready.ansi_nulls;
             session.settings.quotes_are_strings = !ready.quoted_identifier;
+            session.announce(&control::declarations(&ready.procedure.body, [])?);
             session.run_block(&ready.procedure.body)
         });
         let returned = std::mem::replace(&mut self.returned, returned);

@@ -91,6 +91,16 @@ pub enum Declaration {
     Cursor(Variable),
 }
 
+impl Declaration {
+    /// What is declared.
+    pub fn variable(&self) -> &Variable {
+        match self {
+            Self::Scalar { variable, .. } | Self::Table { variable, .. } => variable,
+            Self::Cursor(variable) => variable,
+        }
+    }
+}
+
 /// Statements on TRANSACTION.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TransactionStatement {

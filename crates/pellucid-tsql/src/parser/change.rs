@@ -113,7 +113,7 @@ impl Parser<'_> {
     }
 
     fn output_into(&mut self) -> Result<OutputInto> {
-        let target = match self.accept_variable()? {
+        let target = match self.accept_table_variable()? {
             Some(variable) => ChangeTarget::Variable(variable),
             None => ChangeTarget::Table { name: self.object_name()?, hints: Vec::new() },
         };
@@ -121,7 +121,7 @@ impl Parser<'_> {
     }
 
     fn change_target(&mut self) -> Result<ChangeTarget> {
-        if let Some(variable) = self.accept_variable()? {
+        if let Some(variable) = self.accept_table_variable()? {
             return Ok(ChangeTarget::Variable(variable));
         }
         if let Some(word @ (K::OPENQUERY | K::OPENROWSET | K::OPENDATASOURCE)) = self.keyword() {

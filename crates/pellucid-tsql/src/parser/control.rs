@@ -191,11 +191,16 @@ impl Parser<'_> {
         if self.at_name() {
             return self.declare_cursor();
         }
-        self.comma_list(Self::declaration).map(StatementKind::Declare)
+        let declarations = self.comma_list(|parser| {
+            let declaration = parser.declaration()?;
+            parser.declare_variable(declaration.variable());
+            Ok(declaration)
+        })?;
+        Ok(StatementKind::Declare(declarations))
     }
 
     fn declaration(&mut self) -> Result<Declaration> {
-        let variable = self.variable()?;
+        let variable = self.variable_name()?;
         self.accept(K::AS);
         if self.accept(K::CURSOR) {
             return Ok(Declaration::Cursor(variable));

@@ -179,7 +179,8 @@ impl Parser<'_> {
     }
 
     fn procedure_parameter(&mut self) -> Result<ProcedureParameter> {
-        let variable = self.variable()?;
+        let variable = self.variable_name()?;
+        self.declare_variable(&variable);
         self.accept(K::AS);
         if self.at(K::CURSOR) {
             return self.unsupported("cursor as a parameter");

@@ -2,8 +2,7 @@
 
 use super::Parser;
 use crate::ast::{
-    DataType, Name, Number, ObjectName, OrVariable, StringLiteral, Text, TypeSize, Variable,
-    NAME_CHARS_MOST,
+    DataType, Name, Number, ObjectName, OrVariable, StringLiteral, Text, TypeSize, NAME_CHARS_MOST,
 };
 use crate::error::{shortened, ErrorKind, Result};
 use crate::keyword::Keyword as K;
@@ -99,27 +98,6 @@ impl Parser<'_> {
             };
         }
         Ok(parts)
-    }
-
-    /// `@v`
-    pub(super) fn variable(&mut self) -> Result<Variable> {
-        match self.accept_variable()? {
-            Some(variable) => Ok(variable),
-            None => self.unexpected(),
-        }
-    }
-
-    pub(super) fn accept_variable(&mut self) -> Result<Option<Variable>> {
-        if self.current.kind != TokenKind::Variable {
-            return Ok(None);
-        }
-        let token = self.advance();
-        let text = self.text(token);
-        if text.len() > NAME_CHARS_MOST && text.chars().count() > NAME_CHARS_MOST {
-            let start = shortened(text).to_owned();
-            return self.fail_at(token, ErrorKind::NameTooLong { start });
-        }
-        Ok(Some(Variable(text[1..].to_owned())))
     }
 
     pub(super) fn name_or_variable(&mut self) -> Result<OrVariable<Name>> {

@@ -139,7 +139,7 @@ impl Parser<'_> {
             && self.peek() == TokenKind::Symbol(Symbol::Equal);
         let parameter = match named {
             true => {
-                let parameter = self.variable()?;
+                let parameter = self.variable_name()?;
                 self.require_symbol(Symbol::Equal)?;
                 Some(parameter)
             }

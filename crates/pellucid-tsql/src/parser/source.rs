@@ -159,11 +159,11 @@ impl Parser<'_> {
                 self.primary_of(content)
             }
             TokenKind::Symbol(Symbol::DoubleColon) => self.server_function(),
+            TokenKind::Variable if self.peek() == TokenKind::Symbol(Symbol::Dot) => self.nodes(),
             TokenKind::Variable => {
-                let variable = self.variable()?;
-                if self.at_symbol(Symbol::Dot) {
-                    return self.nodes(variable);
-                }
+                let Some(variable) = self.accept_table_variable()? else {
+                    return self.unexpected();
+                };
                 let alias = self.simple_alias()?;
                 Ok(TablePrimary::Variable { variable, alias })
             }

@@ -65,6 +65,7 @@ impl Parser<'_> {
         let (line, start) = (self.current.line, self.current.start as usize);
         // What no statement begins with may be the rest of a secret with a quote in it.
         self.secret &= self.keyword().is_none();
+        self.declared.begin_statement();
         let kind = self.nested(Self::statement_kind)?;
         self.first = false;
         self.separated = false;

@@ -1,7 +1,7 @@
 //! FOR XML, and what is asked of xml.
 
 use super::Parser;
-use crate::ast::{Expression, ForXmlPath, TablePrimary, Variable, XmlAsked, XmlMethod};
+use crate::ast::{Expression, ForXmlPath, TablePrimary, XmlAsked, XmlMethod};
 use crate::error::{ErrorKind, Result};
 use crate::keyword::Keyword as K;
 use crate::lexer::{Symbol, TokenKind};
@@ -118,7 +118,8 @@ impl Parser<'_> {
     }
 
     /// `.nodes('path') AS a (column)` behind a variable in FROM
-    pub(super) fn nodes(&mut self, variable: Variable) -> Result<TablePrimary> {
+    pub(super) fn nodes(&mut self) -> Result<TablePrimary> {
+        let variable = self.variable()?;
         self.require_symbol(Symbol::Dot)?;
         if self.text(self.current) != "nodes" {
             return self.unsupported("method of a variable");

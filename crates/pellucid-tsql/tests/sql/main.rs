@@ -7,3 +7,4 @@ mod errors;
 mod generated;
 mod keys;
 mod statements;
+mod variables;
