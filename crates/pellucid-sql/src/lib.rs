@@ -13,6 +13,7 @@ mod instance;
 mod jobs;
 mod known;
 pub mod message;
+mod savepoint;
 pub mod session;
 pub mod translate;
 pub mod values;

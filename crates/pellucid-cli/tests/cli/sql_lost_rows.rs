@@ -106,3 +106,43 @@ SELECT COUNT(*) AS n FROM #q";
     assert!(shown.contains("'a second table #q within a procedure' is not supported."), "{shown}");
     assert!(shown.contains("\n0\n"), "{shown}");
 }
+
+/// A reader of a database with a rollback journal keeps each commit away. What failed so leaves no transaction behind, in
+/// which the session would go on without anybody's knowledge.
+#[test]
+fn a_commit_that_fails_leaves_no_transaction() {
+    let server = Server::with(&[]);
+    let made = "CREATE DATABASE app\nGO\nUSE app\nCREATE TABLE t(a int, b int, c int)\nINSERT INTO t VALUES (1, 2, 3)\n\
+                CREATE TABLE u(id int IDENTITY(5, 1), a int)\nINSERT INTO u(a) VALUES (1)\nGO\nCREATE PROCEDURE p AS SELECT 4";
+    server.run(made).succeeded();
+    let path = server.0.path("keys/data/app.db");
+    let reader = rusqlite::Connection::open(path).unwrap();
+    reader.execute_batch("PRAGMA journal_mode = DELETE; BEGIN; SELECT * FROM t").unwrap();
+    for statement in [
+        "CREATE TABLE n(a int)",
+        "CREATE TABLE n(id int IDENTITY(7, 1), a int, INDEX i (a))",
+        "ALTER TABLE t ADD d int NULL",
+        "ALTER TABLE u ADD CONSTRAINT unique_a UNIQUE (a)",
+        "ALTER TABLE t DROP COLUMN b, c",
+        "TRUNCATE TABLE u",
+        "DROP TABLE t",
+        "CREATE INDEX i ON t(a)",
+        "CREATE CLUSTERED COLUMNSTORE INDEX i ON t",
+        "ALTER INDEX ALL ON t REBUILD",
+        "SELECT 1 AS a INTO n",
+        "INSERT INTO u(a) EXEC p",
+        "INSERT INTO u(a) OUTPUT inserted.id VALUES (9)",
+        "INSERT INTO u(a) VALUES (9)",
+    ] {
+        let script = format!(
+            "SET LOCK_TIMEOUT 0\nUSE app\nGO\n{statement}\nGO\nBEGIN TRANSACTION; ROLLBACK; PRINT CONCAT('free ', @@TRANCOUNT)"
+        );
+        let told = server.run(&script).all();
+        let numbers: Vec<_> = errors(&told).into_iter().map(|(number, _)| number).collect();
+        assert_eq!(numbers, ["Msg 1222"], "{statement}\n{told}");
+        assert!(told.ends_with("free 0\n"), "{statement}\n{told}");
+    }
+    reader.execute_batch("COMMIT").unwrap();
+    let left = "SELECT (SELECT COUNT(*) FROM app.sys.tables), (SELECT a + b + c FROM app.dbo.t), (SELECT id FROM app.dbo.u)";
+    assert_eq!(server.rows(left), ["2|6|5"]);
+}

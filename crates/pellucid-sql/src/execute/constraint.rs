@@ -32,7 +32,7 @@ struct Text {
 impl Session {
     /// Adds all of them, or none. The caller has a savepoint around it.
     pub(super) fn add_constraints(
-        &mut self,
+        &self,
         schema: &str,
         sqlite: &str,
         constraints: &[&TableConstraint],

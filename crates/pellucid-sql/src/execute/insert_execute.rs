@@ -6,6 +6,7 @@ use pellucid_tsql::ast::{Execute, Insert};
 
 use super::Done;
 use crate::message::{table, Message};
+use crate::savepoint::in_savepoint;
 use crate::session::{Session, Sink};
 use crate::translate::{ResultColumn, Statement};
 use crate::values::convert::Value;
@@ -108,9 +109,7 @@ impl Session {
 
     /// All rows or none.
     fn insert_rows(&mut self, statements: &[(Statement, Vec<Vec<Value>>)]) -> Done<u64> {
-        let connection = &self.databases.connection;
-        connection.execute_batch("SAVEPOINT \"insert execute\"")?;
-        let insert = || -> Done<u64> {
+        in_savepoint(&self.databases.connection, |connection| {
             let mut count = 0;
             for (statement, rows) in statements {
                 let mut prepared = connection.prepare(&statement.sql)?;
@@ -122,15 +121,7 @@ impl Session {
                 }
             }
             Ok(count)
-        };
-        let done = insert();
-        if done.is_err() && !connection.is_autocommit() {
-            connection.execute_batch("ROLLBACK TO \"insert execute\"")?;
-        }
-        if !connection.is_autocommit() {
-            connection.execute_batch("RELEASE \"insert execute\"")?;
-        }
-        done
+        })
     }
 
     /// Where results go.

@@ -19,6 +19,7 @@ use super::{Done, Raised};
 use crate::instance::{Known, State, MASTER, MSDB};
 use crate::known;
 use crate::message::{table, Message};
+use crate::savepoint::in_savepoint;
 use crate::session::{row_name, sqlite_name, Session};
 use crate::translate::quoted;
 use crate::values::convert::Value;
@@ -485,12 +486,10 @@ impl Session {
         };
         let order = number.unwrap_or("1");
         let rebuilt = format!(
-            "SAVEPOINT pellucid_rebuild;
-             CREATE TABLE {schema_name}.{copy} AS SELECT {own_as}{all} FROM {schema_name}.{table_name} ORDER BY {order};
+            "CREATE TABLE {schema_name}.{copy} AS SELECT {own_as}{all} FROM {schema_name}.{table_name} ORDER BY {order};
              DELETE FROM {schema_name}.{table_name};
              INSERT INTO {schema_name}.{table_name}({own}{all}) SELECT {own_from}{all} FROM {schema_name}.{copy} ORDER BY {copy}.rowid;
-             DROP TABLE {schema_name}.{copy};
-             RELEASE pellucid_rebuild",
+             DROP TABLE {schema_name}.{copy}",
             own_as = match number.filter(|_| has_own) {
                 Some(number) => format!("{number} AS \"pellucid rowid\", "),
                 None => String::new(),
@@ -509,15 +508,8 @@ impl Session {
         }
         let foreign: i64 = connection.query_row("PRAGMA foreign_keys", [], |row| row.get(0))?;
         connection.execute_batch("PRAGMA foreign_keys = OFF")?;
-        let done = self.databases.connection.execute_batch(&rebuilt);
-        if done.is_err() {
-            // The first error is the one to tell.
-            let _ = self
-                .databases
-                .connection
-                .execute_batch("ROLLBACK TO pellucid_rebuild; RELEASE pellucid_rebuild");
-        }
-        self.databases.connection.execute_batch(&format!("PRAGMA foreign_keys = {foreign}"))?;
+        let done = in_savepoint(connection, |connection| connection.execute_batch(&rebuilt));
+        connection.execute_batch(&format!("PRAGMA foreign_keys = {foreign}"))?;
         Ok(done?)
     }
 

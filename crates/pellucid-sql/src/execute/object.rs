@@ -11,11 +11,12 @@ use pellucid_tsql::ast::{
 use rusqlite::OptionalExtension;
 
 use super::view::of_another_kind;
-use super::{Done, Raised};
+use super::Done;
 use crate::instance::MSDB;
 use crate::message::{table, Message};
+use crate::savepoint::in_savepoint;
 use crate::session::{is_internal, sqlite_name, Session, IDENTITY_IS};
-use crate::translate::{object_text, quoted};
+use crate::translate::{object_text, quoted, TableColumn};
 use crate::values::convert::to_hex;
 use crate::values::types::{Family, SqlType};
 
@@ -123,18 +124,19 @@ impl Session {
 
     /// Every row goes, and identities begin again.
     fn truncate(&mut self, schema: &str, table: &str) -> Done {
-        let connection = &self.databases.connection;
-        connection.execute_batch(&format!("DELETE FROM {}.{}", quoted(schema), quoted(table)))?;
         let schema = quoted(schema);
-        let numbered =
-            format!("SELECT 1 FROM {schema}.sqlite_schema WHERE name = 'sqlite_sequence'");
-        if connection.query_row(&numbered, [], |_| Ok(())).optional()?.is_some() {
-            connection.execute(
-                &format!("DELETE FROM {schema}.sqlite_sequence WHERE name = ?1"),
-                [table],
-            )?;
-        }
-        Ok(())
+        in_savepoint(&self.databases.connection, |connection| {
+            connection.execute_batch(&format!("DELETE FROM {schema}.{}", quoted(table)))?;
+            let numbered =
+                format!("SELECT 1 FROM {schema}.sqlite_schema WHERE name = 'sqlite_sequence'");
+            if connection.query_row(&numbered, [], |_| Ok(())).optional()?.is_some() {
+                connection.execute(
+                    &format!("DELETE FROM {schema}.sqlite_sequence WHERE name = ?1"),
+                    [table],
+                )?;
+            }
+            Ok(())
+        })
     }
 
     /// Attached schema and SQLite's name of a table that is about to be made.
@@ -171,15 +173,7 @@ impl Session {
     fn create_table(&mut self, create: &CreateTable) -> Done {
         let (schema, sqlite) = self.new_table(&create.name)?;
         let (sql, _) = table_text(&schema, &sqlite, &create.elements)?;
-        self.make_table(&schema, &sqlite, &sql, &create.elements)?;
-        if let Some(identity) = seed(&create.elements).filter(|identity| identity.seed != 1) {
-            let sequence = format!(
-                "INSERT INTO {}.sqlite_sequence(name, seq) VALUES (?1, ?2)",
-                quoted(&schema)
-            );
-            self.databases.connection.execute(&sequence, (&sqlite, identity.seed - 1))?;
-        }
-        Ok(())
+        self.make_table(&schema, &sqlite, &sql, &create.elements)
     }
 
     fn alter_table(&mut self, table: &ObjectName, action: &AlterTable) -> Done {
@@ -206,45 +200,36 @@ impl Session {
                         }
                     }
                 }
-                self.databases.connection.execute_batch("SAVEPOINT \"alter table\"")?;
-                let added = self.databases.connection.execute_batch(&columns).map_err(Raised::from);
-                let added = added.and_then(|()| match constraints.is_empty() {
-                    true => Ok(()),
-                    false => self.add_constraints(&schema, &sqlite, &constraints),
-                });
-                let connection = &self.databases.connection;
-                if added.is_err() {
-                    connection.execute_batch("ROLLBACK TO \"alter table\"")?;
-                }
-                connection.execute_batch("RELEASE \"alter table\"")?;
-                added
+                in_savepoint(&self.databases.connection, |connection| {
+                    connection.execute_batch(&columns)?;
+                    match constraints.is_empty() {
+                        true => Ok(()),
+                        false => self.add_constraints(&schema, &sqlite, &constraints),
+                    }
+                })
             }
             AlterTable::DropColumns { if_exists, columns } => {
                 let found = self.databases.table_of(&schema, &sqlite, false)?;
+                let mut sql = String::new();
                 for column in columns {
-                    let known = found
-                        .columns
-                        .iter()
-                        .find(|other| other.name.eq_ignore_ascii_case(column.as_str()));
-                    match known {
+                    let name = column.as_str();
+                    let is_it = |other: &&TableColumn| other.name.eq_ignore_ascii_case(name);
+                    match found.columns.iter().find(is_it) {
                         Some(known) => {
-                            let sql = format!(
-                                "ALTER TABLE {target} DROP COLUMN {}",
-                                quoted(&known.sqlite)
-                            );
-                            self.databases.connection.execute_batch(&sql)?;
+                            let column = quoted(&known.sqlite);
+                            sql += &format!("ALTER TABLE {target} DROP COLUMN {column};");
                         }
                         None if *if_exists => {}
                         None => {
-                            return Err(Message::of(
-                                table::UNKNOWN_COLUMN_TO_DROP,
-                                [&column.as_str(), &table.object.as_str()],
-                            )
-                            .into())
+                            let places: [&dyn std::fmt::Display; 2] =
+                                [&name, &table.object.as_str()];
+                            return Err(Message::of(table::UNKNOWN_COLUMN_TO_DROP, places).into());
                         }
                     }
                 }
-                Ok(())
+                in_savepoint(&self.databases.connection, |connection| {
+                    Ok(connection.execute_batch(&sql)?)
+                })
             }
             AlterTable::AlterColumn(_) => {
                 Err(Message::unsupported("ALTER TABLE ALTER COLUMN").into())
@@ -348,7 +333,7 @@ impl Session {
         Ok(self.databases.connection.execute_batch(&sql)?)
     }
 
-    /// Makes a table of that text, and the indexes among its columns: all of it or nothing.
+    /// Makes a table of that text, with its identity's seed and the indexes among its columns: all of it or nothing.
     pub(super) fn make_table(
         &self,
         schema: &str,
@@ -356,29 +341,27 @@ impl Session {
         sql: &str,
         elements: &[TableElement],
     ) -> Done {
-        let connection = &self.databases.connection;
-        connection.execute_batch("SAVEPOINT \"make table\"")?;
-        let made = connection.execute_batch(sql).map_err(Raised::from).and_then(|()| {
+        in_savepoint(&self.databases.connection, |connection| {
+            connection.execute_batch(sql)?;
+            if let Some(identity) = seed(elements).filter(|identity| identity.seed != 1) {
+                let sequence = format!(
+                    "INSERT INTO {}.sqlite_sequence(name, seq) VALUES (?1, ?2)",
+                    quoted(schema)
+                );
+                let before = identity.seed.checked_sub(1);
+                let before = before.ok_or_else(|| {
+                    Message::unsupported(format!("an IDENTITY from {} on", identity.seed))
+                })?;
+                connection.execute(&sequence, (table, before))?;
+            }
             elements.iter().try_for_each(|element| match element {
                 TableElement::Index(index) => {
-                    let name = index.name.as_str();
-                    self.put_index(
-                        schema,
-                        table,
-                        name,
-                        index.unique,
-                        &index.columns,
-                        &index.include,
-                    )
+                    let (name, columns) = (index.name.as_str(), &index.columns);
+                    self.put_index(schema, table, name, index.unique, columns, &index.include)
                 }
                 _ => Ok(()),
             })
-        });
-        if made.is_err() {
-            connection.execute_batch("ROLLBACK TO \"make table\"")?;
-        }
-        connection.execute_batch("RELEASE \"make table\"")?;
-        made
+        })
     }
 
     /// SQLite's indexes have one name in a database, SQL Server's one of each table: a second one gets the table's before
@@ -401,16 +384,17 @@ impl Session {
 
     fn remember_index(&mut self, schema: &str, table: &str, name: &str) -> Done {
         let schema = quoted(schema);
-        let connection = &self.databases.connection;
-        connection.execute_batch(&format!(
-            "CREATE TABLE IF NOT EXISTS {schema}.{INDEXES_TABLE}(name TEXT NOT NULL COLLATE NOCASE, \
-             table_name TEXT NOT NULL COLLATE NOCASE, PRIMARY KEY(table_name, name))"
-        ))?;
-        connection.execute(
-            &format!("INSERT INTO {schema}.{INDEXES_TABLE} VALUES (?1, ?2)"),
-            (name, table),
-        )?;
-        Ok(())
+        in_savepoint(&self.databases.connection, |connection| {
+            connection.execute_batch(&format!(
+                "CREATE TABLE IF NOT EXISTS {schema}.{INDEXES_TABLE}(name TEXT NOT NULL COLLATE NOCASE, \
+                 table_name TEXT NOT NULL COLLATE NOCASE, PRIMARY KEY(table_name, name))"
+            ))?;
+            connection.execute(
+                &format!("INSERT INTO {schema}.{INDEXES_TABLE} VALUES (?1, ?2)"),
+                (name, table),
+            )?;
+            Ok(())
+        })
     }
 
     fn drop_index(&mut self, index: &DropIndex, if_exists: bool) -> Done {

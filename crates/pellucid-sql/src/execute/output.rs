@@ -6,6 +6,7 @@ use rusqlite::Connection;
 use super::query::owned;
 use super::{Done, Raised};
 use crate::message::{Message, Result};
+use crate::savepoint::in_savepoint;
 use crate::session::{Frame, Session};
 use crate::translate::{OutputChange, ResultColumn, Statement, Translator};
 use crate::values::convert::Value;
@@ -47,11 +48,11 @@ impl Session {
             self.databases.refresh(&statement.sql)?;
         }
         let Some(frame) = self.frames.last() else { return Err(Raised::cancelled()) };
-        let done = in_savepoint(&self.databases.connection, |connection| {
+        let done: Gave = in_savepoint(&self.databases.connection, |connection| {
             let done = changed(connection, frame, &change)?;
             parts.iter().try_for_each(|part| put_into(connection, part, &done.rows))?;
             connection.execute_batch(&format!("DROP TABLE {STAGE}"))?;
-            Ok(done)
+            Done::Ok(done)
         })?;
         if is_insert && done.count > 0 {
             self.shared.set_identity(done.identity);
@@ -116,24 +117,6 @@ impl Part<'_> {
     fn of<'r>(&self, row: &'r [Value]) -> &'r [Value] {
         row.get(self.begin..self.begin + self.columns.len()).unwrap_or_default()
     }
-}
-
-/// Runs it, and takes back what it has done if it fails.
-fn in_savepoint<T>(connection: &Connection, run: impl FnOnce(&Connection) -> Done<T>) -> Done<T> {
-    let is_own = connection.is_autocommit();
-    connection.execute_batch("SAVEPOINT \"output\"")?;
-    let done = run(connection);
-    if done.is_err() && !connection.is_autocommit() {
-        connection.execute_batch("ROLLBACK TO \"output\"")?;
-    }
-    if !connection.is_autocommit() {
-        let released = connection.execute_batch("RELEASE \"output\"");
-        if released.is_err() && is_own && !connection.is_autocommit() {
-            connection.execute_batch("ROLLBACK")?;
-        }
-        released?;
-    }
-    done
 }
 
 fn changed(connection: &Connection, frame: &Frame, change: &OutputChange) -> Done<Gave> {

@@ -5,7 +5,8 @@
 use rusqlite::{Connection, OptionalExtension};
 
 use super::Known;
-use crate::message::{Message, Result};
+use crate::message::Result;
+use crate::savepoint::in_savepoint;
 use crate::translate::quoted;
 
 /// The table's name; hidden from `sys` views.
@@ -106,8 +107,7 @@ pub(crate) fn read(
 /// SQLite's.
 pub(crate) fn write(connection: &Connection, schema: &str, files: &[DatabaseFile]) -> Result<()> {
     let schema = quoted(schema);
-    connection.execute_batch("SAVEPOINT pellucid_files")?;
-    let done = (|| {
+    in_savepoint(connection, |connection| {
         connection.execute_batch(&format!(
             "CREATE TABLE IF NOT EXISTS {schema}.{FILES_TABLE}(
                file_id INTEGER PRIMARY KEY, type INTEGER NOT NULL, name TEXT NOT NULL, physical_name TEXT,
@@ -131,12 +131,6 @@ pub(crate) fn write(connection: &Connection, schema: &str, files: &[DatabaseFile
                 ),
             )?;
         }
-        Ok::<_, Message>(())
-    })();
-    let end = match done {
-        Ok(()) => "RELEASE pellucid_files",
-        Err(_) => "ROLLBACK TO pellucid_files; RELEASE pellucid_files",
-    };
-    connection.execute_batch(end)?;
-    done
+        Ok(())
+    })
 }

@@ -7,6 +7,7 @@ use zeroize::Zeroizing;
 use super::narrowed::{Shown, Sought};
 use super::Databases;
 use crate::message::Result;
+use crate::savepoint::in_savepoint;
 use crate::translate::{quoted, Table, TableColumn};
 use crate::views::{Row, View};
 
@@ -59,27 +60,20 @@ impl Databases {
 
     fn put_rows(&self, temporary: &str, view: &View, rows: Vec<Row>) -> rusqlite::Result<()> {
         let columns: Vec<String> = view.columns.iter().map(|(name, _)| quoted(name)).collect();
-        let put = || {
-            self.connection.execute_batch(&format!(
+        // One step for all of them: each statement by itself would be a transaction.
+        in_savepoint(&self.connection, |connection| {
+            connection.execute_batch(&format!(
                 "CREATE TABLE IF NOT EXISTS {temporary}({}); DELETE FROM {temporary}",
                 columns.join(", ")
             ))?;
             let places = vec!["?"; columns.len()].join(", ");
             let sql = format!("INSERT INTO {temporary} VALUES ({places})");
-            let mut insert = self.connection.prepare_cached(&sql)?;
+            let mut insert = connection.prepare_cached(&sql)?;
             for row in rows {
                 insert.execute(rusqlite::params_from_iter(row))?;
             }
             Ok(())
-        };
-        // One step for all of them: each statement by itself would be a transaction.
-        self.connection.execute_batch("SAVEPOINT \"rows of a view\"")?;
-        let is_put = put();
-        if is_put.is_err() {
-            self.connection.execute_batch("ROLLBACK TO \"rows of a view\"")?;
-        }
-        self.connection.execute_batch("RELEASE \"rows of a view\"")?;
-        is_put
+        })
     }
 }
 
