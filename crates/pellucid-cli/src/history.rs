@@ -289,10 +289,11 @@ fn rebuild(args: &RebuildArgs, output: &Output) -> Result<(), Failure> {
     Keyring::open(&home)?;
     let credentials = Credentials::gather(&Request::default())?.for_many();
     let found = read(&args.media, &credentials, output)?;
+    let seen = History::seen()?;
     let begun = History::open_or_begin();
     let written = match begun.and_then(|history| write_down(history.as_ref(), &found, output)) {
         Err(error) if is_lost(&error) => {
-            let (history, kept) = History::begin_anew()?;
+            let (history, kept) = History::begin_anew(&seen)?;
             output.warning(format!("the history could not be read: {error}"));
             if let Some(kept) = kept {
                 output.warning(format!("the unreadable history is kept as `{}`", kept.shown()));

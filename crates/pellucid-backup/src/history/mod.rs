@@ -14,6 +14,7 @@ mod prune;
 mod record;
 mod standby;
 
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
@@ -66,7 +67,20 @@ pub struct History {
     handle: Handle<'static>,
 }
 
+/// Which file was the history, if one was.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Seen(Option<(u64, u64)>);
+
 impl History {
+    /// Which file is the history now. Asked before it is opened, it says whether what failed is what is there later.
+    ///
+    /// # Errors
+    /// What is wrong with the home.
+    pub fn seen() -> pellucid::Result<Seen> {
+        let path = Keyring::locate()?.join(FILE);
+        Ok(Seen(std::fs::metadata(path).ok().map(|found| (found.dev(), found.ino()))))
+    }
+
     /// The history of the instance that this process uses; none if none was begun.
     ///
     /// # Errors
@@ -103,6 +117,13 @@ impl History {
         if !Keyring::is_at(&home) {
             return Ok(None);
         }
+        make_if_missing(&home, FILE, SCHEMA)?;
+        let seen = Self::seen()?;
+        let opened = Self::open();
+        if opened.is_ok() || Self::seen()? == seen {
+            return opened;
+        }
+        // Somebody else put a new one in its place meanwhile, and may not have ended.
         make_if_missing(&home, FILE, SCHEMA)?;
         Self::open()
     }
@@ -153,16 +174,21 @@ impl History {
     }
 
     /// Begins a new one in the place of one that is lost ([`is_lost`]), which is kept under another name with what lies
-    /// beside it. Where it went is given back.
+    /// beside it. Where it went is given back: nowhere if somebody else has begun one in the place of `lost` meanwhile.
     ///
     /// # Errors
     /// As [`History::open`]; nothing was changed if the keyring does not open or the new one cannot be made.
-    pub fn begin_anew() -> std::result::Result<(Self, Option<PathBuf>), DatabaseError> {
+    pub fn begin_anew(lost: &Seen) -> std::result::Result<(Self, Option<PathBuf>), DatabaseError> {
         let home = Keyring::locate()?;
         let path = home.join(FILE);
-        let keyring = Keyring::open(&home)?;
         // Whoever finds none in between waits for the new one.
         let _making = Making::begin(&home)?;
+        if Self::seen()? != *lost {
+            if let Ok(Some(begun)) = Self::open() {
+                return Ok((begun, None));
+            }
+        }
+        let keyring = Keyring::open(&home)?;
         // What is under a key that is lost opens no more. It goes first: a crash behind it finds the key as lost as before.
         let leave_master = || set_aside(&home.join(MASTER_FILE), &["-journal", "-wal", "-shm"]);
         match keyring.history_key().map_err(DatabaseError::from) {

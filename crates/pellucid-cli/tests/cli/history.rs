@@ -3,6 +3,8 @@
 //! Method: the program from outside; the tables read with SQL; the history lost, damaged and made again from media; media on
 //! a disk that is not mounted, in a store, and locked as a backup locks them.
 
+use std::process::Stdio;
+
 use pellucid_backup::set::lock_media;
 use serde_json::Value;
 
@@ -345,6 +347,28 @@ fn a_rebuild_that_fails_leaves_the_history() {
     stays(&["full.bak", "fulll.bak"], "fulll.bak");
     std::fs::write(place.path("keys/msdb.db"), whole).unwrap();
     assert_eq!(backups(&place), before);
+}
+
+/// Who comes second finds the history of the first in the place of the lost one, and goes on with it.
+#[test]
+fn rebuilds_at_once_take_nothing_from_one_another() {
+    let place = chain();
+    for round in 0..3 {
+        edit(&place.path("keys/msdb.db"), |bytes| bytes[..16384].fill(0x55));
+        let rebuild = |media: &str| {
+            let mut command = place.command(PELLUCID);
+            command.args(["history", "rebuild", media]);
+            command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+        };
+        let started: Vec<_> = ["full.bak", "diff.bak", "full.bak"].map(rebuild).into();
+        for child in started {
+            let output = child.wait_with_output().unwrap();
+            assert!(output.status.success(), "round {round}: {output:?}");
+        }
+        assert_eq!(backups(&place).len(), 2, "round {round}");
+        let kept = histories(&place);
+        assert_eq!(kept.len(), round + 2, "one more was set aside: {kept:?}");
+    }
 }
 
 #[test]
