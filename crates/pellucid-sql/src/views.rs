@@ -61,11 +61,12 @@ impl View {
 
     /// Whether it has rows of each database that [`Databases::shown`] gives, or of [`Databases::shown_object`], and no other.
     pub fn shows_what_is_sought(&self) -> bool {
-        const NAMES: [&str; 6] = [
+        const NAMES: [&str; 7] = [
             "databases",
             "master_files",
             "database_recovery_status",
             "dm_database_encryption_keys",
+            "dm_db_index_physical_stats",
             "dm_db_log_stats",
             "sql_modules",
         ];

@@ -129,6 +129,12 @@ const QUERIES: &[&str] = &[
     "SELECT COUNT(*), MAX(recovery_model_desc) FROM sys.databases WHERE name = @v GROUP BY recovery_model HAVING COUNT(*) = 1",
     "SELECT last_log_backup_lsn FROM sys.database_recovery_status WHERE database_id = DB_ID('beta')",
     "SELECT CASE WHEN EXISTS (SELECT * FROM sys.databases WHERE name = @v) THEN 1 ELSE 0 END",
+    // As a view of another database, which shows the same; `DB_ID()` is the session's.
+    "SELECT name FROM msdb.sys.databases WHERE database_id = DB_ID()",
+    "SELECT name FROM beta.sys.databases WHERE database_id = DB_ID() OR name = @v ORDER BY name",
+    "SELECT name FROM beta.sys.databases WHERE name = @v",
+    "SELECT COUNT(*) FROM msdb.sys.master_files WHERE database_id = DB_ID('beta')",
+    "SELECT last_log_backup_lsn FROM msdb.sys.database_recovery_status WHERE database_id = DB_ID('beta')",
     // Variables that the same SELECT assigns.
     "SELECT @seen = name, @v = 'beta' FROM sys.databases WHERE name = @v; SELECT @seen, @v; SET @v = 'alpha'",
     "SELECT @id = database_id FROM sys.databases WHERE database_id = @id; SELECT @id",
@@ -145,6 +151,10 @@ fn every_query_has_the_rows_that_it_would_have_from_all() {
     for query in QUERIES {
         let mut of_copies = (*query).to_owned();
         for view in VIEWS {
+            for database in ["msdb", "beta"] {
+                of_copies =
+                    of_copies.replace(&format!("{database}.sys.{view}"), &format!("#{view}"));
+            }
             of_copies = of_copies.replace(&format!("sys.{view}"), &format!("#{view}"));
         }
         script += &format!("PRINT 'begin';\n{query}\nPRINT 'copy';\n{of_copies}\n");
@@ -157,6 +167,67 @@ fn every_query_has_the_rows_that_it_would_have_from_all() {
         let (of_views, of_copies) = block.split_once("copy\n").unwrap();
         assert_eq!(of_views.trim(), of_copies.trim(), "{query}");
     }
+}
+
+/// What stands for the current database, and what for all of them, is the same from everywhere.
+#[test]
+fn functions_of_a_database_have_its_rows() {
+    let server = some();
+    let made = "USE Alpha\nCREATE TABLE a(a int)\nGO\nUSE [Gamma delta]\nCREATE TABLE a(a int)\nCREATE TABLE b(a int)";
+    server.run(made).succeeded();
+    let pages = |arguments: &str| {
+        let of = "database_id), COUNT(DISTINCT object_id)";
+        format!("SELECT COUNT(DISTINCT {of} FROM sys.dm_db_index_physical_stats({arguments}, NULL, NULL, NULL, 'LIMITED')")
+    };
+    for (query, rows) in [
+        (pages("NULL"), "3|4"),
+        (pages("0"), "3|4"),
+        (pages("DB_ID('beta')"), "1|1"),
+        (pages("DB_ID(N'gamma delta')"), "1|2"),
+        (pages("DB_ID()"), "1|1"),
+        (pages("DB_ID('nothing')"), "3|4"),
+        ("DECLARE @d int = DB_ID('nothing') ".to_owned() + &pages("@d"), "3|4"),
+        ("DECLARE @d int = DB_ID('beta') ".to_owned() + &pages("@d"), "1|1"),
+        ("SELECT DB_NAME(database_id) FROM sys.dm_db_log_stats(DB_ID())".to_owned(), "Alpha"),
+        ("SELECT DB_NAME(database_id) FROM sys.dm_db_log_stats(NULL)".to_owned(), "Alpha"),
+        ("SELECT DB_NAME(database_id) FROM beta.sys.dm_db_log_stats(DB_ID())".to_owned(), "Alpha"),
+        (
+            "SELECT DB_NAME(database_id) FROM beta.sys.dm_db_log_stats(DB_ID('beta'))".to_owned(),
+            "beta",
+        ),
+    ] {
+        assert_eq!(server.rows(&format!("USE Alpha\nGO\n{query}"))[1..], [rows], "{query}");
+    }
+}
+
+/// A damaged database keeps nobody from those of the others, nor do so many that not all are attached at once.
+#[test]
+fn pages_of_a_database_are_told_beside_damaged_and_many_ones() {
+    let server = some();
+    server
+        .run(&"xyzuvw".chars().map(|c| format!("CREATE DATABASE {c}{c}\n")).collect::<String>())
+        .succeeded();
+    server.run("USE Alpha\nCREATE TABLE a(a int)\nINSERT INTO a VALUES (1)").succeeded();
+    let damaged = server.0.path("keys/data/xx.db");
+    let mut bytes = std::fs::read(&damaged).unwrap();
+    bytes.iter_mut().take(4096).for_each(|byte| *byte = 0x55);
+    std::fs::write(&damaged, bytes).unwrap();
+    let told = server
+        .run(
+            "USE Alpha
+BEGIN TRANSACTION
+INSERT INTO a VALUES (2)
+SELECT CONCAT('pages ', s.page_count, ' of ', o.name) FROM sys.dm_db_index_physical_stats(DB_ID(), NULL, NULL, NULL, 'LIMITED') s
+  JOIN sys.objects o ON o.object_id = s.object_id
+COMMIT
+GO
+SELECT CONCAT('all ', COUNT(DISTINCT database_id)) FROM sys.dm_db_index_physical_stats(NULL, NULL, NULL, NULL, 'LIMITED')",
+        )
+        .all();
+    assert!(
+        !told.contains("Msg ") && told.contains("pages 1 of a") && told.contains("all 2"),
+        "{told}"
+    );
 }
 
 /// In a loop the statement is the same and the variable another one; behind it all are there.

@@ -37,10 +37,9 @@ impl Names<'_> {
         key: Option<&RowKey>,
     ) -> Result<Table> {
         let databases = self.databases;
-        let shown = || {
-            let sought = key.map(|key| Sought::of(key, databases, self.frame));
-            databases.server_view(view, sought.as_ref())
-        };
+        // `DB_ID()` is the session's database, whichever one the view is of.
+        let sought = key.map(|key| Sought::of(key, databases, self.frame));
+        let shown = || databases.server_view(view, sought.as_ref());
         let Some(other) = &name.database else { return shown() };
         // Of another database: as if the session were there.
         let here = databases.current()?;

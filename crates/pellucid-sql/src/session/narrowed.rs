@@ -40,14 +40,16 @@ pub(super) enum Sought {
     Any,
     Named(String),
     Numbered(i64),
-    /// Or the one that the session is in.
-    OrCurrent(Box<Sought>),
+    /// Or the one of this number, which the session is in.
+    OrNumbered(i64, Box<Sought>),
+    /// Or all, where there is none such.
+    OrAll(Box<Sought>),
     /// No database, but an object.
     Object(i64),
 }
 
 impl Sought {
-    /// What a key asks for with the variables as they are. What is no plain name or number is compared by SQLite alone.
+    /// What a key asks for with the variables as they are, from the database that the session is in. What is no plain name or number is compared by SQLite alone.
     pub fn of(key: &RowKey, databases: &Databases, frame: &Frame) -> Self {
         let text = |given: &Given| match given {
             Given::Text(text) => Some(text.clone()),
@@ -75,19 +77,24 @@ impl Sought {
             }
             RowKey::Id(given) => number(given).map_or(Self::Any, Self::Numbered),
             RowKey::Current => Self::Numbered(databases.current_id()),
-            RowKey::OrCurrent(key) => Self::OrCurrent(Box::new(Self::of(key, databases, frame))),
+            RowKey::OrCurrent(key) => {
+                let sought = Box::new(Self::of(key, databases, frame));
+                Self::OrNumbered(databases.current_id(), sought)
+            }
+            RowKey::OrAll(key) => Self::OrAll(Box::new(Self::of(key, databases, frame))),
             RowKey::Object(given) => number(given).map_or(Self::Any, Self::Object),
             RowKey::ThisProcedure => Self::Object(databases.shared.procedure_id()),
         }
     }
 
-    fn is(&self, known: &Known, current: i64) -> bool {
+    fn is(&self, known: &Known) -> bool {
         match self {
             Self::Any | Self::Object(_) => true,
             // Letters but A to Z have one case: SQLite's NOCASE.
             Self::Named(name) => known.name.trim_end().eq_ignore_ascii_case(name.trim_end()),
             Self::Numbered(number) => known.id == *number,
-            Self::OrCurrent(sought) => known.id == current || sought.is(known, current),
+            Self::OrAll(sought) => sought.is(known),
+            Self::OrNumbered(number, sought) => known.id == *number || sought.is(known),
         }
     }
 }
@@ -152,8 +159,10 @@ impl Databases {
             Some(all) => all,
             None => databases.insert(self.instance.databases()?),
         };
-        let current = self.current_id();
-        let found = all.iter().filter(|known| sought.is(known, current)).cloned().collect();
+        let mut found: Vec<_> = all.iter().filter(|known| sought.is(known)).cloned().collect();
+        if found.is_empty() && matches!(sought, Sought::OrAll(_)) {
+            found.clone_from(all);
+        }
         Ok(Shown { databases: Some(found), object: None })
     }
 }

@@ -26,6 +26,8 @@ pub enum RowKey {
     Current,
     /// That one, too.
     OrCurrent(Box<RowKey>),
+    /// Or all, where there is none such: NULL, and what is NULL, stands for all.
+    OrAll(Box<RowKey>),
     /// Objects of this number.
     Object(Given),
     /// The procedure that is executed.
@@ -209,7 +211,7 @@ impl Work<'_> {
         self.equations.find(name.object.as_str(), &called(name, alias))
     }
 
-    /// The databases that `sys.dm_db_log_stats(value)` has to show: NULL stands for the current one.
+    /// The databases that `sys.dm_db_log_stats(value)` and its like have to show.
     pub(super) fn argument_key(&self, value: &Expression) -> Option<RowKey> {
         if !self.narrows || !self.views.is_empty() || !self.functions.is_empty() {
             return None;
@@ -217,11 +219,10 @@ impl Work<'_> {
         if self.arguments.is_some() {
             return None;
         }
-        let key = match value {
-            Expression::Function(call) => self.database_id(call)?,
-            other => RowKey::Id(self.given(other)?),
-        };
-        Some(RowKey::OrCurrent(Box::new(key)))
+        match value {
+            Expression::Function(call) => self.database_id(call),
+            other => self.given(other).map(RowKey::Id),
+        }
     }
 }
 

@@ -7,7 +7,7 @@ use pellucid_tsql::ast::{
 
 use super::from::add;
 use super::scope::{same, Clause, Level, ScopeColumn, ScopeTable};
-use super::{quoted, typed, Table, TableColumn, View, Work};
+use super::{quoted, typed, RowKey, Table, TableColumn, View, Work};
 use crate::message::{table, Message, Result};
 use crate::values::types::{Length, SqlType};
 
@@ -257,8 +257,13 @@ impl Work<'_> {
             };
             keys.push((key, value));
         }
-        let key = match &values[..] {
-            [value] if function.name == "dm_db_log_stats" => self.argument_key(value),
+        let key = match (values.first(), function.keys.first()) {
+            (Some(value), Some(("database_id", _, null))) => {
+                self.argument_key(value).map(|key| match null {
+                    Null::All(_) => RowKey::OrAll(Box::new(key)),
+                    _ => RowKey::OrCurrent(Box::new(key)),
+                })
+            }
             _ => None,
         };
         let mut name = call.name.clone();

@@ -67,13 +67,24 @@ pub(super) fn stats(databases: &Databases) -> Result<Vec<Row>> {
     ];
     let known = known.map(|name| (name, SqlType::Int));
     let mut rows = Vec::new();
-    for database in databases.instance.databases()? {
+    let all = databases.shown()?;
+    let is_one = all.len() == 1;
+    for database in all {
         if database.is_system() || database.state != State::Online {
             continue;
         }
-        let schema = databases.attach(&database)?;
-        let trees = trees(databases, &schema)?;
-        for index in of_database(databases, &database.name, &schema)? {
+        let of_it = || {
+            let schema = databases.attach(&database)?;
+            let trees = trees(databases, &schema)?;
+            Ok((trees, of_database(databases, &database.name, &schema)?))
+        };
+        let (trees, indexes) = match of_it() {
+            Ok(found) => found,
+            // One that is damaged keeps nobody from those of the others.
+            Err(error) if is_one => return Err(error),
+            Err(_) => continue,
+        };
+        for index in indexes {
             let Some(tree) = trees.get(index.tree()) else { continue };
             let (leaves, runs) = (tree.leaves as f64, tree.runs as f64);
             let out_of_order = if tree.leaves > 1 { (runs - 1.0) * 100.0 / leaves } else { 0.0 };
