@@ -55,7 +55,7 @@ pub(crate) use database::is_refused_access;
 pub(crate) use insert_execute::Kept;
 pub(crate) use maintenance::{DBCC_COMMANDS, DBCC_WITHOUT_EFFECT};
 pub(crate) use module::Ready;
-pub(crate) use object::first_name as first_name_of;
+pub(crate) use object::{constraints as key_constraints, first_name as first_name_of, Constraint};
 pub(crate) use procedure::{access, job_procedures, log_path, size_kb, PROCEDURES};
 pub(crate) use set::state_of_switch;
 pub(crate) use worker::state_of_process;

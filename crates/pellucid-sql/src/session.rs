@@ -54,13 +54,16 @@ pub use cancel::Cancel;
 pub(crate) use catalog::{is_internal, row_name, shown, sqlite_name, Databases};
 pub(crate) use cursor::{Cursor, CursorHandle, OpenCursor};
 pub(crate) use frame::{Frame, TableVariable};
+pub(crate) use identity::On as IdentityInsertOn;
 pub(crate) use names::Names;
 pub(crate) use objects::{object_id, split};
 pub(crate) use properties::{bytes_most, CertificateFacts};
 pub(crate) use recovery::Recovery;
 pub(crate) use server::{Caught, Shared};
 pub(crate) use translations::{Recorder, SourceRef, Translated, Translations};
-pub(crate) use types::{declaration, declared_type, identity_type, IDENTITY_IS};
+pub(crate) use types::{
+    declaration, declared_type, identity_seed, identity_type, IDENTITY_FROM, IDENTITY_IS,
+};
 
 use crate::values::convert::Value;
 

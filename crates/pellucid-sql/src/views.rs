@@ -267,6 +267,8 @@ pub(crate) fn every() -> impl Iterator<Item = &'static View> {
     .flatten()
 }
 
+pub(crate) use constraint::named as named_constraints;
+
 /// The names of the tables of `msdb`.
 pub(crate) fn msdb_tables() -> impl Iterator<Item = &'static str> {
     every().filter(|view| view.schema == "msdb").map(|view| view.name)

@@ -326,12 +326,127 @@ fn help_and_space_are_told_in_one_place() {
         "ix nonclustered located on PRIMARY n(-)",
         "PRIMARY KEY PK_t",
         "The object 'none' does not exist in database 'q' or is invalid for this operation.",
-        "t dbo user table",
+        "Name Owner Object_type",
+        "PK_t dbo primary key cns",
         "database_name database_size unallocated space reserved data index_size unused",
         "msdb ",
     ] {
         assert!(said.stdout.contains(shown), "{shown}: {said:?}");
     }
+}
+
+/// However the table went, a new one has it off, and another one may have it on.
+#[test]
+fn identities_take_values_no_more_when_their_database_or_transaction_is_gone() {
+    prints(
+        "CREATE DATABASE other
+        GO
+        USE other
+        CREATE TABLE t (id int IDENTITY)
+        SET IDENTITY_INSERT t ON
+        GO
+        USE q
+        DROP DATABASE other
+        CREATE TABLE u (id int IDENTITY, a int)
+        SET IDENTITY_INSERT u ON
+        SET IDENTITY_INSERT u OFF
+        GO
+        BEGIN TRANSACTION
+        CREATE TABLE t (id int IDENTITY, a int)
+        SET IDENTITY_INSERT t ON
+        INSERT t (id, a) VALUES (7, 7)
+        ROLLBACK
+        SET IDENTITY_INSERT u ON
+        INSERT u (id, a) VALUES (8, 8)
+        SET IDENTITY_INSERT u OFF
+        GO
+        BEGIN TRANSACTION
+        CREATE TABLE t (id int IDENTITY, a int)
+        SET IDENTITY_INSERT t ON
+        ROLLBACK
+        CREATE TABLE t (id int IDENTITY, a int)
+        INSERT t (id, a) VALUES (5, 5)
+        GO
+        SELECT id FROM u",
+        &[
+            "Msg 544",
+            "Cannot insert explicit value for identity column in table 't' when IDENTITY_INSERT is set to OFF.",
+            "8",
+        ],
+    );
+}
+
+/// What SQLite would number from 1 on is refused.
+#[test]
+fn an_identity_begins_where_its_table_says() {
+    prints(
+        "CREATE TABLE t (id int IDENTITY(1000, 1) PRIMARY KEY, a int)
+        CREATE TABLE u (id bigint IDENTITY, a int)
+        SELECT t.name, seed_value, last_value, IDENT_CURRENT(t.name), IDENT_SEED(t.name)
+        FROM sys.identity_columns i JOIN sys.tables t ON t.object_id = i.object_id ORDER BY t.name
+        INSERT t (a) VALUES (1), (2)
+        SELECT last_value, IDENT_CURRENT('t'), IDENT_SEED('t') FROM sys.identity_columns WHERE seed_value = 1000
+        TRUNCATE TABLE t
+        INSERT t (a) VALUES (3)
+        ALTER TABLE t ADD CONSTRAINT UQ_a UNIQUE (a)
+        INSERT t (a) VALUES (4)
+        SELECT id, a FROM t ORDER BY id
+        GO
+        CREATE TABLE v (id int IDENTITY(0, 1))
+        GO
+        CREATE TABLE v (id bigint IDENTITY(-9223372036854775808, 1))
+        GO
+        SELECT COUNT(*) FROM sys.tables",
+        &[
+            "t 1000 NULL 1000 1000",
+            "u 1 NULL 1 1",
+            "1001 1001 1000",
+            "1000 3",
+            "1001 4",
+            "Msg 50001",
+            "'an IDENTITY that begins below 1' is not supported.",
+            "Msg 50001",
+            "'an IDENTITY that begins below 1' is not supported.",
+            "2",
+        ],
+    );
+}
+
+/// Keys, defaults and foreign keys are objects by the names that they were given.
+#[test]
+fn constraints_are_found_by_their_names() {
+    prints(
+        "CREATE TABLE p (id int NOT NULL CONSTRAINT PK_p PRIMARY KEY, x int CONSTRAINT UQ_x UNIQUE)
+        CREATE TABLE c (a int, b int CONSTRAINT DF_b DEFAULT 3, d int CONSTRAINT FK_d REFERENCES p(id), e int DEFAULT 4,
+            [f] int, CONSTRAINT PK_c PRIMARY KEY CLUSTERED (a, b))
+        ALTER TABLE c ADD CONSTRAINT [DF f] DEFAULT 5 FOR [f]
+        SELECT name, RTRIM(type), OBJECT_NAME(parent_object_id), OBJECT_ID(QUOTENAME(name), type) - object_id
+        FROM sys.objects WHERE name NOT LIKE 'DF[_][_]%' AND type <> 'U' ORDER BY name
+        SELECT name, definition, is_system_named FROM sys.default_constraints WHERE name NOT LIKE 'DF[_][_]%' ORDER BY name
+        SELECT i.name, i.is_primary_key FROM sys.indexes i WHERE i.index_id > 0 ORDER BY i.name
+        SELECT k.name FROM sys.key_constraints k JOIN sys.objects o ON o.object_id = k.object_id ORDER BY k.name
+        SELECT COUNT(*) FROM sysobjects WHERE xtype = 'PK' AND name IN ('PK_p', 'PK_c')
+        IF OBJECT_ID('dbo.DF_b', 'D') IS NULL OR OBJECT_ID('FK_d', 'U') IS NOT NULL PRINT 'wrong'
+        DROP TABLE c
+        IF OBJECT_ID('DF_b') IS NOT NULL PRINT 'still there'",
+        &[
+            "DF f D c 0",
+            "DF_b D c 0",
+            "FK_d F c 0",
+            "PK_c PK c 0",
+            "PK_p PK p 0",
+            "UQ_x UQ p 0",
+            "DF f (5) 0",
+            "DF_b (3) 0",
+            "PK_c 1",
+            "PK_p 1",
+            "UQ_x 0",
+            "PK_c",
+            "PK_p",
+            "UQ_x",
+            "2",
+        ],
+    );
 }
 
 /// Of whatever kind they are.

@@ -8,14 +8,16 @@ use pellucid_tsql::ast::{
     ObjectName, ObjectStatement, References, ReferentialAction, TableConstraint, TableElement,
     TableRule, TypeSize, UnaryOperator,
 };
-use rusqlite::OptionalExtension;
+use rusqlite::{Connection, OptionalExtension};
 
 use super::view::of_another_kind;
 use super::Done;
 use crate::instance::MSDB;
 use crate::message::{table, Message};
 use crate::savepoint::in_savepoint;
-use crate::session::{is_internal, sqlite_name, Session, IDENTITY_IS};
+use crate::session::{
+    identity_seed, is_internal, sqlite_name, Session, IDENTITY_FROM, IDENTITY_IS,
+};
 use crate::translate::{object_text, quoted, TableColumn};
 use crate::values::convert::to_hex;
 use crate::values::types::{Family, SqlType};
@@ -28,7 +30,7 @@ pub(super) type MadeColumn = (String, String, bool);
 
 /// A PRIMARY KEY or UNIQUE in the text of a table.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Constraint {
+pub(crate) struct Constraint {
     pub name: String,
     pub is_primary: bool,
     pub columns: Vec<String>,
@@ -124,19 +126,33 @@ impl Session {
 
     /// Every row goes, and identities begin again.
     fn truncate(&mut self, schema: &str, table: &str) -> Done {
+        let seed = self.seed_of(schema, table)?;
         let schema = quoted(schema);
         in_savepoint(&self.databases.connection, |connection| {
             connection.execute_batch(&format!("DELETE FROM {schema}.{}", quoted(table)))?;
             let numbered =
                 format!("SELECT 1 FROM {schema}.sqlite_schema WHERE name = 'sqlite_sequence'");
-            if connection.query_row(&numbered, [], |_| Ok(())).optional()?.is_some() {
-                connection.execute(
-                    &format!("DELETE FROM {schema}.sqlite_sequence WHERE name = ?1"),
-                    [table],
-                )?;
+            if connection.query_row(&numbered, [], |_| Ok(())).optional()?.is_none() {
+                return Ok(());
             }
-            Ok(())
+            let sequence = format!("DELETE FROM {schema}.sqlite_sequence WHERE name = ?1");
+            connection.execute(&sequence, [table])?;
+            match seed {
+                1 => Ok(()),
+                seed => begin_at(connection, &schema, table, seed),
+            }
         })
+    }
+
+    /// The first number of a table's identity.
+    fn seed_of(&self, schema: &str, table: &str) -> Done<i64> {
+        let sql = format!("SELECT sql FROM {}.sqlite_schema WHERE name = ?1", quoted(schema));
+        let text = self.databases.connection.query_row(&sql, [table], |row| row.get(0));
+        let text: Option<String> = text.optional()?.flatten();
+        let lower = text.unwrap_or_default().to_ascii_lowercase();
+        let found = self.databases.table_of(schema, table, false)?;
+        let identity = found.columns.iter().find(|column| column.identity);
+        Ok(identity.map_or(1, |column| identity_seed(&lower, &column.name)))
     }
 
     /// Attached schema and SQLite's name of a table that is about to be made.
@@ -157,17 +173,21 @@ impl Session {
         }
         if name.object.as_str().starts_with('#') {
             self.databases.has_temporary_tables.set(true);
-            return Ok(("temp".to_owned(), name.object.as_str().to_owned()));
+            let sqlite = name.object.as_str().to_owned();
+            self.databases.identity_insert.forget(&format!("\"temp\".{}", quoted(&sqlite)));
+            return Ok(("temp".to_owned(), sqlite));
         }
         let (known, schema) = self.databases.schema_of(name.database.as_ref())?;
         let sqlite = sqlite_name(name);
         if self.databases.instance.module(&known, &sqlite)?.is_some() {
             return Err(Message::object_exists(name.object.as_str()).into());
         }
-        match schema == "temp" && is_internal(&sqlite) {
-            true => Err(Message::unsupported(format!("the name {sqlite} in tempdb")).into()),
-            false => Ok((schema, sqlite)),
+        if schema == "temp" && is_internal(&sqlite) {
+            return Err(Message::unsupported(format!("the name {sqlite} in tempdb")).into());
         }
+        let place = format!("{}.{}", quoted(&schema), quoted(&sqlite));
+        self.databases.identity_insert.forget(&place);
+        Ok((schema, sqlite))
     }
 
     fn create_table(&mut self, create: &CreateTable) -> Done {
@@ -344,15 +364,7 @@ impl Session {
         in_savepoint(&self.databases.connection, |connection| {
             connection.execute_batch(sql)?;
             if let Some(identity) = seed(elements).filter(|identity| identity.seed != 1) {
-                let sequence = format!(
-                    "INSERT INTO {}.sqlite_sequence(name, seq) VALUES (?1, ?2)",
-                    quoted(schema)
-                );
-                let before = identity.seed.checked_sub(1);
-                let before = before.ok_or_else(|| {
-                    Message::unsupported(format!("an IDENTITY from {} on", identity.seed))
-                })?;
-                connection.execute(&sequence, (table, before))?;
+                begin_at(connection, &quoted(schema), table, identity.seed)?;
             }
             elements.iter().try_for_each(|element| match element {
                 TableElement::Index(index) => {
@@ -498,6 +510,13 @@ fn identity_of(column: &Column) -> Option<Identity> {
     })
 }
 
+/// Lets an identity begin at `seed`.
+fn begin_at(connection: &Connection, schema: &str, table: &str, seed: i64) -> Done {
+    let sequence = format!("INSERT INTO {schema}.sqlite_sequence(name, seq) VALUES (?1, ?2)");
+    connection.execute(&sequence, (table, seed - 1))?;
+    Ok(())
+}
+
 fn seed(elements: &[TableElement]) -> Option<Identity> {
     elements.iter().find_map(|element| match element {
         TableElement::Column(column) => identity_of(column),
@@ -536,8 +555,13 @@ fn column_text(column: &Column, key: Option<Option<String>>) -> Done<(String, Ma
     let known = declared.clone();
     let mut text = String::new();
     if let Some(key) = &key {
-        if identity_of(column).is_some_and(|identity| identity.increment != 1) {
+        let identity = identity_of(column);
+        if identity.is_some_and(|identity| identity.increment != 1) {
             return Err(Message::unsupported("an IDENTITY that does not grow by 1").into());
+        }
+        // SQLite numbers rows from 1 on, whatever it is told to have given before.
+        if identity.is_some_and(|identity| identity.seed < 1) {
+            return Err(Message::unsupported("an IDENTITY that begins below 1").into());
         }
         if data_type.family() != Family::Integer {
             return Err(
@@ -545,8 +569,11 @@ fn column_text(column: &Column, key: Option<Option<String>>) -> Done<(String, Ma
             );
         }
         // SQLite numbers the rows of an INTEGER alone: the type itself stands beside it.
-        let beside = format!("{IDENTITY_IS}{}*/", std::mem::take(&mut declared));
-        declared = format!("INTEGER {beside}");
+        let from = match identity.map_or(1, |identity| identity.seed) {
+            1 => String::new(),
+            seed => format!("{IDENTITY_FROM}{seed}"),
+        };
+        declared = format!("INTEGER {IDENTITY_IS}{declared}{from}*/");
         let named =
             key.as_ref().map_or_else(String::new, |key| format!("CONSTRAINT {} ", quoted(key)));
         text = format!(" {named}PRIMARY KEY AUTOINCREMENT NOT NULL");
@@ -730,7 +757,7 @@ pub(super) fn default_text(value: &Expression) -> Done<String> {
 }
 
 /// The named PRIMARY KEY and UNIQUE constraints in the text of a table, as SQLite keeps it.
-pub(super) fn constraints(sql: &str) -> Vec<Constraint> {
+pub(crate) fn constraints(sql: &str) -> Vec<Constraint> {
     let tokens = tokens(sql);
     let mut found = Vec::new();
     // A constraint of a column is about the column whose definition it is in.

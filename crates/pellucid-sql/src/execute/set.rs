@@ -1,14 +1,14 @@
 //! USE and SET.
 
 use pellucid_tsql::ast::{
-    AssignmentOperator, BinaryOperator, Expression, ObjectName, OrVariable, Principal,
+    AssignmentOperator, BinaryOperator, Expression, Name, ObjectName, OrVariable, Principal,
     SessionSetting, SessionStatement, SessionSwitch, SettingValue, StatisticsKind,
 };
 
 use super::{Done, Raised};
 use crate::known::State;
 use crate::message::{table, Message};
-use crate::session::Session;
+use crate::session::{IdentityInsertOn, Session};
 use crate::translate::{object_text, VariableTypes, Variables};
 
 impl Session {
@@ -100,24 +100,39 @@ impl Session {
         if !table.columns.iter().any(|column| column.identity) {
             return Err(Message::of(table::NO_IDENTITY, [&shown]).into());
         }
-        match self.databases.identity_insert.on() {
-            Some((place, other)) if on && place != table.sqlite => {
-                Err(Message::of(table::IDENTITY_INSERT_ELSEWHERE, [&other, &shown]).into())
+        let before = self.databases.identity_insert.on();
+        if before.as_ref().is_some_and(|before| before.sqlite == table.sqlite) {
+            if !on {
+                self.databases.identity_insert.set(None);
             }
-            here => {
-                let is_on = here.is_some_and(|(place, _)| place == table.sqlite);
-                if on != is_on {
-                    let database = match schema.as_str() {
-                        "temp" => "tempdb".to_owned(),
-                        _ => self.databases.schema_of(name.database.as_ref())?.0.name,
-                    };
-                    let (schema, bare) = crate::session::split(&sqlite);
-                    let whole = format!("{database}.{schema}.{bare}");
-                    self.databases.identity_insert.set(on.then_some((table.sqlite, whole)));
-                }
-                Ok(())
+            return Ok(());
+        }
+        if !on {
+            return Ok(());
+        }
+        if let Some(before) = before {
+            // It ends with its table, however that went.
+            if matches!(self.find(&before.name), Ok(Some(_))) {
+                let names = [&before.whole as &dyn std::fmt::Display, &shown];
+                return Err(Message::of(table::IDENTITY_INSERT_ELSEWHERE, names).into());
             }
         }
+        let database = match schema.as_str() {
+            "temp" => "tempdb".to_owned(),
+            _ => self.databases.schema_of(name.database.as_ref())?.0.name,
+        };
+        let (schema, bare) = crate::session::split(&sqlite);
+        let whole = format!("{database}.{schema}.{bare}");
+        let name = match bare.starts_with('#') {
+            true => name.clone(),
+            false => ObjectName { database: Name::new(database), ..name.clone() },
+        };
+        self.databases.identity_insert.set(Some(IdentityInsertOn {
+            sqlite: table.sqlite,
+            whole,
+            name,
+        }));
+        Ok(())
     }
 
     fn switch(&mut self, switch: SessionSwitch, on: bool) {

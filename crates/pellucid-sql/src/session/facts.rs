@@ -220,6 +220,11 @@ impl Databases {
             let kind = if is_view { "V" } else { "U" };
             objects.push(Object::new(database, schema, &name, kind));
         }
+        for constraint in views::named_constraints(self, database, schema)? {
+            let of_table = Object::new(database, "", &constraint.table, constraint.kind);
+            let (id, name) = (constraint.id, constraint.name);
+            objects.push(Object { id, name, sqlite: String::new(), ..of_table });
+        }
         Ok(())
     }
 }

@@ -2,8 +2,18 @@
 
 use std::cell::RefCell;
 
-/// A table: its name in SQLite, and its whole name.
-type On = (String, String);
+use pellucid_tsql::ast::ObjectName;
+
+/// The table that it is on for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct On {
+    /// Its name in SQLite.
+    pub sqlite: String,
+    /// Its whole name, as messages show it.
+    pub whole: String,
+    /// What it is found by from every database: it may be gone with its database, or by ROLLBACK.
+    pub name: ObjectName,
+}
 
 /// What it is now, and what it was in each of the frames around.
 #[derive(Debug, Default)]
@@ -38,27 +48,32 @@ impl IdentityInsert {
         self.set(before.flatten());
     }
 
-    /// The table of this name in SQLite is dropped: a new one of its name has it off, in every frame.
+    /// There is no table of this name in SQLite, any more or yet: a new one has it off, in every frame.
     pub(crate) fn forget(&self, sqlite: &str) {
-        self.now.borrow_mut().take_if(|on| on.0 == sqlite);
+        self.now.borrow_mut().take_if(|on| on.sqlite == sqlite);
         for on in self.around.borrow_mut().iter_mut() {
-            on.take_if(|on| on.0 == sqlite);
+            on.take_if(|on| on.sqlite == sqlite);
         }
     }
 }
 
 fn is_of(on: &Option<On>, sqlite: &str) -> bool {
-    on.as_ref().is_some_and(|(place, _)| place == sqlite)
+    on.as_ref().is_some_and(|on| on.sqlite == sqlite)
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
 mod tests {
+    use pellucid_tsql::ast::Name;
+
     use super::*;
 
     #[test]
     fn it_ends_with_its_table_in_every_frame() {
         let all = IdentityInsert::default();
-        let t = || Some(("t".to_owned(), "q.dbo.t".to_owned()));
+        let name = || Name::new("t").unwrap().into();
+        let on = || On { sqlite: "t".to_owned(), whole: "q.dbo.t".to_owned(), name: name() };
+        let t = || Some(on());
         all.set(t());
         all.enter();
         all.set(None);

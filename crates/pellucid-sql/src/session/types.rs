@@ -42,13 +42,25 @@ pub(crate) fn declared_type(declared: &str) -> SqlType {
 
 /// Before the type of an identity in the text of its table, where the column itself is declared INTEGER.
 pub(crate) const IDENTITY_IS: &str = "/*";
+/// Behind that type and before the first number, if that is not 1.
+pub(crate) const IDENTITY_FROM: &str = " from ";
 
 /// The type of an identity, which the text of its table, in small letters, says beside INTEGER.
 pub(crate) fn identity_type(lower: &str, name: &str) -> Option<SqlType> {
+    let (declared, _) = identity_said(lower, name)?;
+    Some(declared_type(declared)).filter(|known| known.family() == Family::Integer)
+}
+
+/// The first number of an identity by the same text.
+pub(crate) fn identity_seed(lower: &str, name: &str) -> i64 {
+    identity_said(lower, name).and_then(|(_, seed)| seed.parse().ok()).unwrap_or(1)
+}
+
+fn identity_said<'t>(lower: &'t str, name: &str) -> Option<(&'t str, &'t str)> {
     let begin =
         format!("{} integer {IDENTITY_IS}", crate::translate::quoted(&name.to_ascii_lowercase()));
-    let (declared, _) = lower.split_once(&begin)?.1.split_once("*/")?;
-    Some(declared_type(declared)).filter(|known| known.family() == Family::Integer)
+    let (said, _) = lower.split_once(&begin)?.1.split_once("*/")?;
+    Some(said.split_once(IDENTITY_FROM).unwrap_or((said, "")))
 }
 
 /// How a column of SQLite's is declared so that [`declared_type`] gives the type.

@@ -221,6 +221,7 @@ pub(super) fn schemas(databases: &Databases) -> Result<Vec<Row>> {
 pub(super) fn objects(databases: &Databases) -> Result<Vec<Row>> {
     let mut rows = objects_of(databases, |_| true)?;
     rows.extend(modules_of(databases, |_| true)?);
+    rows.extend(super::constraint::objects(databases)?);
     Ok(rows)
 }
 

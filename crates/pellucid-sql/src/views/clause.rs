@@ -1,4 +1,4 @@
-//! The CHECK and REFERENCES of a table, which SQLite keeps in the text that made it.
+//! The CHECK, REFERENCES and DEFAULT of a table, which SQLite keeps in the text that made it.
 //!
 //! Source: SQLite's "CREATE TABLE" (<https://sqlite.org/lang_createtable.html>). Whoever made the table wrote the text.
 
@@ -9,6 +9,8 @@ pub(super) enum Kind {
     Reference,
     /// With its condition, in parentheses.
     Check(String),
+    /// Of the column of this name.
+    Default(String),
 }
 
 /// A constraint in the text of a table.
@@ -103,9 +105,11 @@ fn clauses_of(part: &str) -> Vec<Clause> {
                         let condition = in_parentheses(rest);
                         clauses.push(Clause { kind: Kind::Check(condition), name: name.take() });
                     }
-                    "DEFAULT" | "UNIQUE" | "PRIMARY" | "NULL" | "COLLATE" | "GENERATED" | "AS" => {
-                        name = None;
+                    "DEFAULT" => {
+                        let column = first_name_of(part).unwrap_or_default();
+                        clauses.push(Clause { kind: Kind::Default(column), name: name.take() });
                     }
+                    "UNIQUE" | "PRIMARY" | "NULL" | "COLLATE" | "GENERATED" | "AS" => name = None,
                     _ => {}
                 }
             }
@@ -145,6 +149,10 @@ mod tests {
         Clause { kind: Kind::Check(condition.to_owned()), name: name.map(str::to_owned) }
     }
 
+    fn default(column: &str, name: Option<&str>) -> Clause {
+        Clause { kind: Kind::Default(column.to_owned()), name: name.map(str::to_owned) }
+    }
+
     fn reference(name: Option<&str>) -> Clause {
         Clause { kind: Kind::Reference, name: name.map(str::to_owned) }
     }
@@ -159,10 +167,10 @@ mod tests {
             clauses_of("CONSTRAINT fk FOREIGN KEY (a) REFERENCES u(check)"),
             [reference(Some("fk"))]
         );
-        assert_eq!(clauses_of("\"check\" int DEFAULT ('check (1)')"), []);
+        assert_eq!(clauses_of("\"check\" int DEFAULT ('check (1)')"), [default("check", None)]);
         assert_eq!(
             clauses_of("a int CONSTRAINT d DEFAULT 1 check(a in (1, 2))"),
-            [check("(a in (1, 2))", None)]
+            [default("a", Some("d")), check("(a in (1, 2))", None)]
         );
     }
 
@@ -174,6 +182,7 @@ mod tests {
                    écheck int, checked$check int, CHECK (a < 9) CHECK (a < 8)) WITHOUT ROWID, STRICT -- CHECK (w)";
         let expected = [
             check("(\"a\"\">\" >   0)", Some("k")),
+            default("c`(", None),
             check("(c <> '--')", Some("l")),
             check("(a < 9)", None),
             check("(a < 8)", None),

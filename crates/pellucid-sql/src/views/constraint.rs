@@ -9,8 +9,9 @@ use super::catalog::{found, schema_id};
 use super::clause::{clauses, Clause, Kind};
 use super::lists::{arranged, Same};
 use super::{flag, text, Column, Row};
+use crate::execute::key_constraints;
 use crate::message::Result;
-use crate::session::{object_id, split, Databases};
+use crate::session::{identity_seed, is_internal, object_id, split, Databases};
 use crate::translate::{quoted, Table};
 use crate::values::convert::Value;
 use crate::values::types::SqlType;
@@ -63,6 +64,8 @@ struct Listed {
     object: i64,
     table: Table,
     clauses: Vec<Clause>,
+    /// As it was made.
+    sql: String,
 }
 
 fn listed(databases: &Databases) -> Result<Option<(String, String, Vec<Listed>)>> {
@@ -76,10 +79,80 @@ fn listed(databases: &Databases) -> Result<Option<(String, String, Vec<Listed>)>
             object: object_id(&known.name, &sqlite),
             table: databases.table_of(&schema, &sqlite, false)?,
             clauses: clauses(&sql),
+            sql,
             sqlite,
         });
     }
     Ok(Some((known.name, schema, tables)))
+}
+
+/// All of them as `sys.objects` has them.
+pub(super) fn objects(databases: &Databases) -> Result<Vec<Row>> {
+    let mut rows = super::index::keys(databases)?;
+    rows.extend(foreign_keys(databases)?);
+    rows.extend(checks(databases)?);
+    rows.extend(defaults(databases)?);
+    rows.iter_mut().for_each(|row| row.truncate(super::catalog::OBJECTS.len()));
+    Ok(rows)
+}
+
+/// A constraint that has a name of its own.
+pub(crate) struct NamedConstraint {
+    /// Its number in the views.
+    pub id: i64,
+    pub name: String,
+    /// `PK`, `UQ`, `F`, `C` or `D`
+    pub kind: &'static str,
+    /// SQLite's name of its table.
+    pub table: String,
+}
+
+/// Those of a database that is attached, by the texts of its tables alone.
+///
+/// # Errors
+/// SQLite's.
+pub(crate) fn named(
+    databases: &Databases,
+    database: &str,
+    schema: &str,
+) -> Result<Vec<NamedConstraint>> {
+    let sql = format!(
+        "SELECT name, sql FROM {}.sqlite_schema WHERE type = 'table' AND sql LIKE '%constraint%'",
+        quoted(schema)
+    );
+    let mut statement = databases.connection.prepare(&sql)?;
+    let mut rows = statement.query([])?;
+    let mut all = Vec::new();
+    while let Some(row) = rows.next()? {
+        let (table, sql): (String, String) = (row.get(0)?, row.get(1)?);
+        if schema == "temp" && is_internal(&table) {
+            continue;
+        }
+        let mut add = |name: Option<String>, kind, place: String| {
+            let id = object_id(database, &format!("{table}.{place}"));
+            let table = table.clone();
+            all.extend(name.map(|name| NamedConstraint { id, name, kind, table }));
+        };
+        for key in key_constraints(&sql) {
+            let kind = if key.is_primary { "PK" } else { "UQ" };
+            add(Some(key.name.clone()), kind, key.name);
+        }
+        let (mut references, mut checks) = (0, 0);
+        for clause in clauses(&sql) {
+            match clause.kind {
+                Kind::Reference => {
+                    add(clause.name, "F", format!("foreign key.{references}"));
+                    references += 1;
+                }
+                Kind::Check(_) => {
+                    add(clause.name, "C", format!("check.{checks}"));
+                    checks += 1;
+                }
+                Kind::Default(column) => add(clause.name, "D", format!("default.{column}")),
+            }
+        }
+    }
+    Ok(all)
 }
 
 /// The columns of `sys.objects` that a constraint has.
@@ -243,7 +316,7 @@ pub(super) fn checks(databases: &Databases) -> Result<Vec<Row>> {
     for table in &all {
         let written = table.clauses.iter().filter_map(|clause| match &clause.kind {
             Kind::Check(condition) => Some((condition, &clause.name)),
-            Kind::Reference => None,
+            Kind::Reference | Kind::Default(_) => None,
         });
         for (at, (condition, name)) in written.enumerate() {
             let id = object_id(&database, &format!("{}.check.{at}", table.sqlite));
@@ -266,10 +339,14 @@ pub(super) fn defaults(databases: &Databases) -> Result<Vec<Row>> {
             let Some(default) = &column.default else { continue };
             // As sys.columns numbers it.
             let id = object_id(&database, &format!("{}.default.{}", table.sqlite, column.name));
-            let name = format!("DF__{}__{}__{id:08X}", split(&table.sqlite).1, column.name);
+            let is_its = |clause: &&Clause| matches!(&clause.kind, Kind::Default(of) if *of == column.sqlite);
+            let written = table.clauses.iter().find(is_its).and_then(|clause| clause.name.clone());
+            let is_own = written.is_none();
+            let own = || format!("DF__{}__{}__{id:08X}", split(&table.sqlite).1, column.name);
+            let name = written.unwrap_or_else(own);
             let mut row = object(&name, id, table, ("D ", "DEFAULT_CONSTRAINT"));
             let definition = format!("({default})");
-            row.extend([column_id(&table.table, &column.name), text(definition), flag(true)]);
+            row.extend([column_id(&table.table, &column.name), text(definition), flag(is_own)]);
             rows.push(row);
         }
     }
@@ -297,16 +374,26 @@ pub(super) fn identities(databases: &Databases) -> Result<Vec<Row>> {
             Some(table) if has_sequences => {
                 let sql =
                     format!("SELECT seq FROM {}.sqlite_sequence WHERE name = ?1", quoted(&schema));
-                connection.query_row(&sql, [&table.sqlite], |row| row.get(0)).optional()?
+                // Whoever writes the file may have put anything there.
+                let found = connection.query_row(&sql, [&table.sqlite], |row| Ok(row.get(0).ok()));
+                found.optional()?.flatten()
             }
             _ => None,
         };
+        let seed = match (table, value(row, "name")) {
+            (Some(table), Some(Value::Text(name))) => {
+                identity_seed(&table.sql.to_ascii_lowercase(), &name)
+            }
+            _ => 1,
+        };
+        // Before the first row it stands before the seed.
+        let last = last.filter(|last| *last >= seed);
         let mut own: Row = IDENTITIES[..11]
             .iter()
             .map(|(name, _)| value(row, name).unwrap_or(Value::Null))
             .collect();
         own.extend([
-            Value::Integer(1),
+            Value::Integer(seed),
             Value::Integer(1),
             last.map_or(Value::Null, Value::Integer),
             flag(false),
@@ -320,13 +407,13 @@ pub(super) fn identities(databases: &Databases) -> Result<Vec<Row>> {
 pub(super) fn stats(databases: &Databases) -> Result<Vec<Row>> {
     let known = ["object_id", "name", "stats_id", "has_filter", "filter_definition"];
     let known = known.map(|name| (name, SqlType::Int));
-    let rows = of_indexes(databases, super::index::INDEXES, super::index::indexes(databases)?);
+    let rows = of_indexes(super::index::INDEXES, super::index::indexes(databases)?);
     let same = [("stats_generation_method", Same::Number(0))];
     Ok(arranged(STATS, &known, &same, rows))
 }
 
 /// Of the indexes those that have a name.
-fn of_indexes(_: &Databases, columns: &[Column], indexes: Vec<Row>) -> Vec<Row> {
+fn of_indexes(columns: &[Column], indexes: Vec<Row>) -> Vec<Row> {
     let at = |name: &str| columns.iter().position(|(other, _)| *other == name);
     let names = ["object_id", "name", "index_id", "has_filter", "filter_definition"];
     let rows = indexes.into_iter().map(|row| {

@@ -6,6 +6,7 @@ use rusqlite::OptionalExtension;
 use super::catalog::{found, schema_id};
 use super::lists::{arranged, Same};
 use super::{flag, text, Column, Row};
+use crate::execute::{key_constraints, Constraint};
 use crate::message::Result;
 use crate::session::{object_id, split, Databases};
 use crate::translate::quoted;
@@ -51,6 +52,8 @@ pub(super) struct Index {
     table: String,
     pub object: i64,
     name: Option<String>,
+    /// What the text of the table calls it.
+    constraint: Option<String>,
     pub number: i64,
     is_unique: bool,
     is_primary: bool,
@@ -64,10 +67,11 @@ impl Index {
         self.number < 2
     }
 
-    /// Its name in the views: that of its key, where it is the table's own.
+    /// Its name in the views: that of its constraint, before SQLite's own.
     fn shown(&self) -> Option<String> {
         let key = || format!("PK_{}", split(&self.table).1);
-        self.name.clone().or_else(|| self.is_primary.then(key))
+        let own = self.constraint.clone().or_else(|| self.name.clone());
+        own.or_else(|| self.is_primary.then(key))
     }
 
     /// What SQLite calls its b-tree.
@@ -114,10 +118,13 @@ pub(super) fn of_database(
         let mut statement = databases.connection.prepare_cached(sql)?;
         let mut found = statement.query([sqlite.as_str(), schema])?;
         let is_key = databases.row_column(schema, &sqlite)?.is_some();
+        let written = key_constraints(&text_of("table", &sqlite)?.unwrap_or_default());
+        let own = written.iter().find(|one| one.is_primary).map(|one| one.name.clone());
         indexes.push(Index {
             table: sqlite.clone(),
             object,
             name: None,
+            constraint: own.filter(|_| is_key),
             number: i64::from(is_key),
             is_unique: is_key,
             is_primary: is_key,
@@ -133,10 +140,15 @@ pub(super) fn of_database(
                 true => text_of("index", &name)?.and_then(|sql| filter_of(&sql)),
                 false => None,
             };
+            let constraint = match origin.as_str() {
+                "c" => None,
+                _ => constraint_of(databases, (schema, &name), origin == "pk", &written)?,
+            };
             indexes.push(Index {
                 table: sqlite.clone(),
                 object,
                 name: Some(name),
+                constraint,
                 number,
                 is_unique: row.get(1)?,
                 is_primary: origin == "pk",
@@ -146,6 +158,27 @@ pub(super) fn of_database(
         }
     }
     Ok(indexes)
+}
+
+/// The name of the key, of those written, that this index of SQLite's is of: SQLite has one index for the same columns.
+fn constraint_of(
+    databases: &Databases,
+    (schema, index): (&str, &str),
+    is_primary: bool,
+    written: &[Constraint],
+) -> Result<Option<String>> {
+    let sql = "SELECT name FROM pragma_index_info(?1, ?2) ORDER BY seqno";
+    let mut statement = databases.connection.prepare_cached(sql)?;
+    let rows = statement.query_map([index, schema], |row| row.get::<_, Option<String>>(0))?;
+    let columns: Vec<Option<String>> = rows.collect::<rusqlite::Result<_>>()?;
+    let is_of = |one: &&Constraint| {
+        let same = |(own, other): (&Option<String>, &String)| {
+            own.as_ref().is_some_and(|own| own.eq_ignore_ascii_case(other))
+        };
+        one.columns.len() == columns.len() && columns.iter().zip(&one.columns).all(same)
+    };
+    let of_kind = written.iter().filter(is_of).find(|one| one.is_primary == is_primary);
+    Ok(of_kind.map(|one| one.name.clone()))
 }
 
 /// What stands behind WHERE in the text of an index.

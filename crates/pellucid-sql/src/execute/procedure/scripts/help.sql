@@ -19,8 +19,8 @@ IF EXISTS (SELECT * FROM sys.columns WHERE object_id = @id)
 IF OBJECTPROPERTY(@id, 'IsUserTable') = 1
 BEGIN
     IF EXISTS (SELECT * FROM sys.columns WHERE object_id = @id AND is_identity = 1)
-        SELECT name AS [Identity], 1 AS Seed, 1 AS Increment, 0 AS [Not For Replication]
-        FROM sys.columns WHERE object_id = @id AND is_identity = 1;
+        SELECT name AS [Identity], seed_value AS Seed, increment_value AS Increment, 0 AS [Not For Replication]
+        FROM sys.identity_columns WHERE object_id = @id;
     ELSE
         SELECT 'No identity column defined.' AS [Identity], CAST(NULL AS int) AS Seed, CAST(NULL AS int) AS Increment,
                CAST(NULL AS int) AS [Not For Replication];
