@@ -80,7 +80,8 @@ impl Work<'_> {
                 Ok(negation(*negated, like))
             }
             Condition::IsNull { operand, negated } => {
-                let operand = self.expression(operand, view)?;
+                // Also of a column that nodes() gives, of which there is nothing else to know.
+                let operand = self.xml_operand(operand, view)?;
                 let not = if *negated { "NOT " } else { "" };
                 Ok(format!("({} IS {not}NULL)", operand.sql))
             }

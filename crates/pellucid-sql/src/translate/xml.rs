@@ -1,8 +1,8 @@
-//! FOR XML PATH, and the methods of xml: value, query, exist, nodes.
+//! FOR XML, and the methods of xml: value, query, exist, nodes.
 
 use pellucid_tsql::ast::{
-    ColumnName, Declaration, Expression, ForXmlPath, FunctionArguments, FunctionCall, Literal,
-    ObjectName, StatementKind, TableAlias, XmlAsked, XmlMethod,
+    ColumnName, Declaration, Expression, ForXml, FunctionArguments, FunctionCall, Literal,
+    ObjectName, StatementKind, TableAlias, XmlAsked, XmlMethod, XmlMode,
 };
 
 use super::from::add;
@@ -22,7 +22,7 @@ impl Work<'_> {
     pub(super) fn for_xml(
         &mut self,
         relation: Relation,
-        xml: &ForXmlPath,
+        xml: &ForXml,
         nested: bool,
     ) -> Result<Relation> {
         if relation.columns.len() > COLUMNS_MOST {
@@ -46,16 +46,19 @@ impl Work<'_> {
         for (at, column) in relation.columns.iter().enumerate() {
             let value = self.xml_text(column.of("x", at))?;
             let is_xml = column.data_type == SqlType::Xml;
-            let attribute = match (xml.attributes, &column.name) {
-                (true, None) => return Err(Message::of(table::XML_UNNAMED, [])),
-                (true, Some(name)) => {
-                    Some(Column { name: Some(format!("@{name}")), ..column.clone() })
+            let (kind, path) = match xml.mode {
+                XmlMode::Path => path_of(column, is_xml)?,
+                XmlMode::Raw | XmlMode::RawElements => {
+                    let unnamed = || Message::of(table::XML_UNNAMED, []);
+                    let name = encoded(column.name.as_deref().ok_or_else(unnamed)?);
+                    let sign = if xml.mode == XmlMode::Raw { "@" } else { "" };
+                    (if is_xml { 'x' } else { 't' }, format!("{sign}{name}"))
                 }
-                (false, _) => None,
             };
-            let column = attribute.as_ref().unwrap_or(column);
-            let (kind, path) = path_of(column, is_xml)?;
             check_attribute(&path, column, &paths, &xml.element, is_xml)?;
+            if xml.mode == XmlMode::RawElements && paths.contains(&path) {
+                return Err(Message::unsupported("two elements of one name in FOR XML RAW"));
+            }
             shape.push_str(&format!("\n{kind} {path}"));
             paths.push(path);
             values.push(value);
@@ -100,7 +103,7 @@ impl Work<'_> {
     }
 
     /// What a method is called on: a column that nodes() gives, too.
-    fn xml_operand(&mut self, operand: &Expression, view: View<'_>) -> Result<Typed> {
+    pub(super) fn xml_operand(&mut self, operand: &Expression, view: View<'_>) -> Result<Typed> {
         match operand {
             Expression::Column(column) => {
                 let column = view.column(column)?;
@@ -278,7 +281,7 @@ fn path_of(column: &Column, is_xml: bool) -> Result<(char, String)> {
         }
         _ => (kind, last),
     };
-    let steps = parents.split('/').chain([last.trim_start_matches('@')]);
+    let steps = parents.split('/').chain([last.strip_prefix('@').unwrap_or(last)]);
     for step in steps.filter(|_| !name.is_empty()) {
         if !step.is_empty() {
             check_name("Column", step)?;
@@ -317,29 +320,54 @@ fn check_attribute(
     if parent.is_empty() && element.is_empty() {
         return Err(Message::of(table::XML_ATTRIBUTE_OF_NOTHING, []));
     }
-    let is_content = |other: &&String| {
-        let within = parent.is_empty()
+    let is_within = |other: &&String| {
+        parent.is_empty()
             || *other == parent
-            || other.strip_prefix(parent).is_some_and(|rest| rest.starts_with('/'));
-        let (its_parent, its_last) = other.rsplit_once('/').unwrap_or(("", other));
-        within && !(its_parent == parent && its_last.starts_with('@'))
+            || other.strip_prefix(parent).is_some_and(|rest| rest.starts_with('/'))
     };
-    match before.iter().find(is_content) {
+    let is_content = |other: &&String| {
+        let (its_parent, its_last) = other.rsplit_once('/').unwrap_or(("", other));
+        !(its_parent == parent && its_last.starts_with('@'))
+    };
+    // What stands elsewhere has ended the element, and a new one begins.
+    let mut open = before.iter().rev().take_while(is_within);
+    match open.clone().find(is_content) {
         Some(_) => Err(Message::of(table::XML_ATTRIBUTE_LATE, [&name])),
-        None if before.iter().any(|other| other == path) => {
+        None if open.any(|other| other == path) => {
             Err(Message::unsupported(format!("two attributes {last} in FOR XML")))
         }
         None => Ok(()),
     }
 }
 
+/// A name of a column as one of XML's: what cannot be in such a one is `_xHHHH_`.
+/// Source: Microsoft's "Use Quoted Identifiers with FOR XML", "Encoding of names".
+fn encoded(name: &str) -> String {
+    let mut out = String::with_capacity(name.len());
+    for (at, next) in name.char_indices() {
+        let is_escape = next == '_' && name[at + 1..].starts_with('x');
+        if !is_escape && (if at == 0 { starts_name(next) } else { goes_on_in_name(next) }) {
+            out.push(next);
+        } else {
+            out.push_str(&format!("_x{:04X}_", u32::from(next)));
+        }
+    }
+    out
+}
+
+fn starts_name(c: char) -> bool {
+    c == '_' || c.is_alphabetic()
+}
+
+fn goes_on_in_name(c: char) -> bool {
+    starts_name(c) || c.is_numeric() || matches!(c, '-' | '.')
+}
+
 /// 6850: an element and an attribute have a name of XML's.
 fn check_name(what: &str, name: &str) -> Result<()> {
-    let starts = |c: char| c == '_' || c.is_alphabetic();
-    let goes_on = |c: char| starts(c) || c.is_numeric() || matches!(c, '-' | '.');
     let fault = name.chars().enumerate().find(|(at, c)| match at {
-        0 => !starts(*c),
-        _ => !goes_on(*c),
+        0 => !starts_name(*c),
+        _ => !goes_on_in_name(*c),
     });
     match fault {
         None => Ok(()),

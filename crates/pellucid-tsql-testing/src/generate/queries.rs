@@ -25,12 +25,12 @@ impl Choices<'_> {
         }
     }
 
-    fn xml(&mut self) -> Option<ForXmlPath> {
-        (self.below(8) == 7).then(|| ForXmlPath {
+    fn xml(&mut self) -> Option<ForXml> {
+        (self.below(8) == 7).then(|| ForXml {
             element: self.string().text,
             typed: self.flag(),
             root: self.maybe(|c| c.string().text),
-            attributes: self.flag(),
+            mode: [XmlMode::Path, XmlMode::Raw, XmlMode::RawElements][self.below(3)],
         })
     }
 

@@ -3,7 +3,7 @@
 use pellucid_tsql::ast::{
     AssignmentOperator, CommonTable, Expression, Join, JoinKind, Query, QueryBody, QueryOption,
     Select, SelectItem, SetOperator, StringLiteral, TableAlias, TableHint, TablePrimary,
-    TableSource, Top,
+    TableSource, Top, XmlMode,
 };
 
 use super::expression::Arguments;
@@ -21,8 +21,9 @@ impl Print for Query {
             }
         }
         if let Some(xml) = &self.xml {
-            put!(to, " FOR XML ", if xml.attributes { "RAW" } else { "PATH" });
+            put!(to, " FOR XML ", if xml.mode == XmlMode::Path { "PATH" } else { "RAW" });
             put!(to, "(", Quoted(&xml.element), ")", If(xml.typed, ", TYPE"));
+            put!(to, If(xml.mode == XmlMode::RawElements, ", ELEMENTS"));
             if let Some(root) = &xml.root {
                 put!(to, ", ROOT(", Quoted(root), ")");
             }

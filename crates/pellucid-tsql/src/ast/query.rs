@@ -17,23 +17,34 @@ pub struct Query {
     pub order: Vec<OrderItem>,
     /// `OFFSET .. FETCH`
     pub offset: Option<Offset>,
-    /// `FOR XML PATH`
-    pub xml: Option<ForXmlPath>,
+    /// `FOR XML`
+    pub xml: Option<ForXml>,
     /// `OPTION`
     pub options: Vec<QueryOption>,
 }
 
 /// `FOR XML {PATH | RAW} [('element')] [, TYPE] [, ROOT [('root')]] [, ELEMENTS]`
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ForXmlPath {
+pub struct ForXml {
     /// The element of each row, `row` if none is written; empty: none.
     pub element: String,
     /// `TYPE`: the result is xml, not text.
     pub typed: bool,
     /// The element around all rows, `root` if none is written.
     pub root: Option<String>,
-    /// `RAW` without `ELEMENTS`: columns are attributes. With it, it is as `PATH`.
-    pub attributes: bool,
+    /// What a column becomes.
+    pub mode: XmlMode,
+}
+
+/// What `FOR XML` makes of columns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum XmlMode {
+    /// `PATH`: its name says where it stands.
+    Path,
+    /// `RAW`: an attribute of its name.
+    Raw,
+    /// `RAW` with `ELEMENTS`: an element of its name.
+    RawElements,
 }
 
 /// `name [(columns)] AS (query)`

@@ -1,7 +1,7 @@
 //! FOR XML, and what is asked of xml.
 
 use super::Parser;
-use crate::ast::{Expression, ForXmlPath, TablePrimary, XmlAsked, XmlMethod};
+use crate::ast::{Expression, ForXml, TablePrimary, XmlAsked, XmlMethod, XmlMode};
 use crate::error::{ErrorKind, Result};
 use crate::keyword::Keyword as K;
 use crate::lexer::{Symbol, TokenKind};
@@ -11,7 +11,7 @@ const LINKS_MOST: usize = 4;
 
 impl Parser<'_> {
     /// `XML {PATH | RAW} [('element')] [, TYPE] [, ROOT [('root')]] [, ELEMENTS]`
-    pub(super) fn for_xml(&mut self) -> Result<ForXmlPath> {
+    pub(super) fn for_xml(&mut self) -> Result<ForXml> {
         self.require(K::XML)?;
         let mode = self.word_in_capitals();
         let is_raw = mode == "RAW";
@@ -23,7 +23,8 @@ impl Parser<'_> {
         }
         self.advance();
         let element = self.xml_name("row")?;
-        let mut xml = ForXmlPath { element, typed: false, root: None, attributes: is_raw };
+        let mode = if is_raw { XmlMode::Raw } else { XmlMode::Path };
+        let mut xml = ForXml { element, typed: false, root: None, mode };
         while self.accept_symbol(Symbol::Comma) {
             let directive = self.word_in_capitals();
             match directive.as_str() {
@@ -35,10 +36,12 @@ impl Parser<'_> {
                     self.advance();
                     xml.root = Some(self.xml_name("root")?);
                 }
-                // What PATH does by itself.
                 "ELEMENTS" => {
                     self.advance();
-                    xml.attributes = false;
+                    // PATH makes elements by itself.
+                    if is_raw {
+                        xml.mode = XmlMode::RawElements;
+                    }
                     match self.word_in_capitals().as_str() {
                         "XSINIL" => return self.unsupported("FOR XML with ELEMENTS XSINIL"),
                         "ABSENT" => drop(self.advance()),

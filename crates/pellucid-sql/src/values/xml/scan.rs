@@ -6,7 +6,7 @@ use super::{column, DEPTH_MOST};
 use crate::values::{Error, Result};
 
 /// Attributes of an element at most: each is compared with all before it.
-const ATTRIBUTES_MOST: usize = 1024;
+const ATTRIBUTES_MOST: usize = 256;
 
 /// # Errors
 /// 6335; 9420 for a reference to what is no character; namespaces and too many attributes are refused.
@@ -19,6 +19,9 @@ pub(super) fn check(text: &str) -> Result<()> {
         references(text, at, at + length)?;
         at += length;
         let rest = &text[at..];
+        if rest.starts_with("<!DOCTYPE") && depth < 2 {
+            return Err(Error::Unsupported("a document type definition in xml".to_owned()));
+        }
         let skipped = [("<!--", "-->"), ("<![CDATA[", "]]>"), ("<?", "?>"), ("<!", ">")];
         if let Some((open, close)) = skipped.iter().find(|(open, _)| rest.starts_with(open)) {
             let Some(length) = rest[open.len()..].find(close) else { return Ok(()) };
