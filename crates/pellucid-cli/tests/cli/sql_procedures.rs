@@ -483,3 +483,39 @@ DROP PROC IF EXISTS #tell";
     assert_eq!(refused(&server, twice), ["2714"]);
     assert_eq!(server.rows("SET NOCOUNT ON SELECT COUNT(*) FROM sys.procedures"), ["0"]);
 }
+
+/// As it would be made anew: whoever scripts it out runs it elsewhere.
+#[test]
+fn what_is_kept_of_a_changed_procedure_creates_it() {
+    let server = Server::with(&[]);
+    let script = "CREATE DATABASE app
+GO
+USE app
+GO
+CREATE PROCEDURE p AS SELECT 1
+GO
+-- first
+alter  PROCEDURE p AS SELECT 'ALTER'
+GO
+CREATE OR ALTER VIEW v AS SELECT 1 AS a
+GO
+ALTER VIEW v AS SELECT 2 AS a
+GO
+create or  alter FUNCTION f() RETURNS int AS BEGIN RETURN 1 END
+GO
+CREATE /* odd */ OR ALTER PROCEDURE q AS SELECT 1
+GO
+SELECT definition FROM sys.sql_modules ORDER BY OBJECT_NAME(object_id)
+GO
+EXEC p; SELECT a FROM v; SELECT dbo.f();";
+    let told = server.run(script).all();
+    for kept in [
+        "-- first\nCREATE  PROCEDURE p AS SELECT 'ALTER'",
+        "CREATE VIEW v AS SELECT 2 AS a",
+        "create    FUNCTION f() RETURNS int",
+        "CREATE /* odd */ OR ALTER PROCEDURE q AS SELECT 1",
+    ] {
+        assert!(told.contains(kept), "{kept}\n{told}");
+    }
+    assert!(!told.contains("Msg "), "{told}");
+}

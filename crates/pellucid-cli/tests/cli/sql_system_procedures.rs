@@ -140,3 +140,32 @@ fn types_of_tables_are_refused_by_name() {
         assert_eq!(told, [("Msg 50001".to_owned(), text.to_owned())], "{statement}");
     }
 }
+
+#[test]
+fn tables_of_master_are_gone_through_like_others() {
+    let server = Server::with(&[]);
+    let told =
+        server.run("CREATE TABLE dbo.kept(a int)\nEXEC sp_MSforeachtable 'PRINT ''?'''").all();
+    assert!(told.ends_with("[dbo].[kept]\n"), "{told}");
+    assert_eq!(
+        server.run("USE msdb EXEC sp_MSforeachtable 'PRINT ''?'''").all().lines().count(),
+        1
+    );
+}
+
+/// Taken where it compares as all do here, and shown as it was said.
+#[test]
+fn a_database_shows_the_collation_that_it_was_made_with() {
+    let server = Server::with(&[]);
+    let query = "CREATE DATABASE c COLLATE Latin1_General_CI_AS; CREATE DATABASE d
+        SELECT name, collation_name, CASE WHEN DATABASEPROPERTYEX(name, 'Collation') = collation_name THEN 'same' END
+        FROM sys.databases WHERE database_id > 4 ORDER BY name";
+    assert_eq!(
+        shown(&server, query),
+        ["c|Latin1_General_CI_AS|same", "d|SQL_Latin1_General_CP1_CI_AS|same"]
+    );
+    for other in ["Latin1_General_CS_AS", "Latin1_General_BIN2", "Latin1_General_CI_AI"] {
+        let told = refused(&server, &format!("CREATE DATABASE e COLLATE {other}"));
+        assert_eq!(told[0].0, "Msg 50001", "{told:?}");
+    }
+}

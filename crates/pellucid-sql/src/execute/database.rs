@@ -108,6 +108,14 @@ impl Session {
         if let Some(option) = create.options.iter().find(|option| option.on) {
             return Err(Message::unsupported(format!("{} ON", option.switch)).into());
         }
+        if let Some(collation) = &create.collation {
+            // What compares otherwise than all do here.
+            let upper = collation.as_str().to_uppercase();
+            if ["_CS", "_BIN", "_AI"].iter().any(|kind| upper.contains(kind)) {
+                let option = format!("CREATE DATABASE COLLATE {}", collation.as_str());
+                return Err(Message::unsupported(option).into());
+            }
+        }
         let mut files = create.files.as_slice();
         if let (Some(_), [data, log]) = (create.attach, files) {
             // FOR ATTACH takes the log in the same list; where it was is in the database.
@@ -124,13 +132,6 @@ impl Session {
                 false => Err(Message::unsupported("more than one data file").into()),
             };
         };
-        if let Some(collation) = &create.collation {
-            let upper = collation.as_str().to_uppercase();
-            if ["_CS", "_BIN", "_AI"].iter().any(|kind| upper.contains(kind)) {
-                let option = format!("CREATE DATABASE COLLATE {}", collation.as_str());
-                return Err(Message::unsupported(option).into());
-            }
-        }
         match create.attach {
             Some(attach) => self.attach_database(create, data, attach),
             None => self.make_database(create, Some(data)),

@@ -34,7 +34,7 @@ impl Session {
             FunctionBody::Table(_) => ModuleKind::TableFunction,
         };
         self.check_module_name(&known, kind, function.verb, &function.name)?;
-        let definition = self.frame().text.clone();
+        let definition = self.definition(function.verb);
         let made = FunctionDefinition {
             database: Name::new(known.name.clone())
                 .ok_or_else(|| Message::unsupported("functions in a database of this name"))?,

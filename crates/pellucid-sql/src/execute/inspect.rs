@@ -22,6 +22,7 @@ use crate::message::{table, Message};
 use crate::session::Session;
 use crate::translate::ResultColumn;
 use crate::values::convert::{read_stored, Value};
+use crate::values::thumbprint;
 use crate::values::types::{Length, SqlType};
 
 /// Pellucid's number as a vendor of backup software; Microsoft's is 4608.
@@ -30,7 +31,7 @@ const N128: SqlType = SqlType::nvarchar(128);
 const LSN: SqlType = SqlType::numeric(25, 0);
 const SIZE: SqlType = SqlType::numeric(20, 0);
 const GUID: SqlType = SqlType::UniqueIdentifier;
-const THUMBPRINT: SqlType = SqlType::VarBinary(Length::Of(32));
+const THUMBPRINT: SqlType = SqlType::VarBinary(Length::Of(20));
 
 /// Source: Microsoft's "RESTORE HEADERONLY".
 const HEADER: [(&str, SqlType); 59] = [
@@ -120,7 +121,7 @@ const FILE_LIST: [(&str, SqlType); 22] = [
     ("DifferentialBaseGUID", GUID),
     ("IsReadOnly", SqlType::Bit),
     ("IsPresent", SqlType::Bit),
-    ("TDEThumbprint", THUMBPRINT),
+    ("TDEThumbprint", SqlType::VarBinary(Length::Of(32))),
     ("SnapshotURL", SqlType::nvarchar(360)),
 ];
 
@@ -175,7 +176,9 @@ impl Session {
                     let sets = media.set(position).map_err(failed)?;
                     let Some((_, set)) = sets.iter().flatten().next() else { continue };
                     let facts = self.facts(&media, position).map_err(failed)?;
-                    rows.push(header_row(set, facts.as_ref(), &Places::of(&media, &set.header)));
+                    let known = |id| self.known_lsn(id);
+                    let places = Places::of(&media, &set.header, known);
+                    rows.push(header_row(set, facts.as_ref(), &places));
                     self.warn_of_clear(&media, position, &devices);
                 }
                 if let Err(error) = media.refuse_cut() {
@@ -316,6 +319,14 @@ impl Session {
         Ok(())
     }
 
+    /// The moment of a full backup by the history, for media that do not have it; none of one that it does not know.
+    fn known_lsn(&self, set: [u8; 16]) -> Option<Value> {
+        let sql = "SELECT CAST(checkpoint_lsn AS TEXT) FROM backupset WHERE backup_set_uuid = ?1";
+        let msdb = self.databases.instance.msdb();
+        let found = msdb.query_row(sql, [hex(&set)], |row| row.get::<_, Option<String>>(0));
+        found.ok().flatten().map(Value::Text)
+    }
+
     /// A result whose values are as SQLite keeps them.
     pub(super) fn give_rows(&mut self, columns: &[(&str, SqlType)], rows: Vec<Vec<Value>>) -> Done {
         let heads: Vec<_> = columns
@@ -397,11 +408,11 @@ fn encryptor(set: &FamilySet) -> (Value, Value) {
     }
     let protectors = set.header.protectors().unwrap_or_default();
     let certificate = protectors.iter().find_map(|protector| match protector {
-        Protector::Certificate(own) => Some((own.thumbprint().to_vec(), own.encryptor_type())),
+        Protector::Certificate(own) => Some((thumbprint(own.thumbprint()), own.encryptor_type())),
         _ => None,
     });
     match (certificate, protectors.first()) {
-        (Some((thumbprint, kind)), _) => (Value::Blob(thumbprint), text(kind)),
+        (Some((print, kind)), _) => (print, text(kind)),
         (None, Some(other)) => (Value::Null, Value::Text(other.kind_name().to_uppercase())),
         (None, None) => (Value::Null, Value::Null),
     }
@@ -419,7 +430,8 @@ struct Places {
 }
 
 impl Places {
-    fn of(media: &Media, header: &SetHeader) -> Self {
+    /// `known` tells the moment of a full backup that is on other media.
+    fn of(media: &Media, header: &SetHeader, known: impl Fn([u8; 16]) -> Option<Value>) -> Self {
         let own = header.version2.unwrap_or_default();
         let number = |lsn: Lsn| Value::Text(lsn.to_string());
         let Some(place) = own.chain else {
@@ -434,7 +446,10 @@ impl Places {
             Some(number(full.version2?.chain?.last))
         };
         let base = match header.kind {
-            Kind::Differential => moment_of(header.base).unwrap_or(Value::Null),
+            Kind::Differential => {
+                let found = moment_of(header.base).or_else(|| known(header.base));
+                found.unwrap_or(Value::Null)
+            }
             _ => Value::Null,
         };
         let full = match own.log {
@@ -454,7 +469,7 @@ impl Places {
 
 fn header_row(set: &FamilySet, facts: Option<&Description>, places: &Places) -> Vec<Value> {
     let (header, manifest) = (&set.header, &set.manifest);
-    let (thumbprint, encryptor) = encryptor(set);
+    let (print, encryptor) = encryptor(set);
     let server = facts.map(|facts| &facts.server);
     let [first, last, checkpoint, full] = places.four.clone();
     // Only another model has a chain.
@@ -528,7 +543,7 @@ fn header_row(set: &FamilySet, facts: Option<&Description>, places: &Places) -> 
         Value::Integer(i64::try_from(manifest.stored_bytes).unwrap_or(i64::MAX)),
         Value::Integer(0),
         text(header.algorithm.map_or("NO_Encryption", Algorithm::name)),
-        thumbprint,
+        print,
         encryptor,
         Value::Null,
         Value::Null,
@@ -553,8 +568,7 @@ fn file_rows(set: &FamilySet, facts: Option<&Description>) -> Vec<Vec<Value>> {
     // Without the key nobody knows what they are called.
     let named = named.unwrap_or_else(|| vec![(String::new(), String::new())]);
     let zeros = header.source_thumbprint.iter().all(|byte| *byte == 0);
-    let thumbprint =
-        if zeros { Value::Null } else { Value::Blob(header.source_thumbprint.to_vec()) };
+    let print = if zeros { Value::Null } else { thumbprint(&header.source_thumbprint) };
     let row = |(at, (logical, physical)): (usize, &(String, String))| {
         let is_log = at > 0;
         vec![
@@ -582,7 +596,7 @@ fn file_rows(set: &FamilySet, facts: Option<&Description>) -> Vec<Vec<Value>> {
             guid(&header.base),
             flag(false),
             flag(true),
-            thumbprint.clone(),
+            print.clone(),
             Value::Null,
         ]
     };

@@ -1,6 +1,7 @@
 //! CREATE, ALTER, DROP PROCEDURE, and their calls.
 //!
-//! Source: Microsoft's "CREATE PROCEDURE" and "EXECUTE". The definition is kept as it was written and read again at its call.
+//! Source: Microsoft's "CREATE PROCEDURE" and "EXECUTE". The definition is kept as it was written, with CREATE
+//! for ALTER, and read again at its call.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -63,9 +64,22 @@ impl Session {
         let name = sqlite_name(&procedure.name);
         self.check_module_name(&known, ModuleKind::Procedure, procedure.verb, &procedure.name)?;
         let as_set = (!self.settings.nulls_are_equal, !self.settings.quotes_are_strings);
-        let definition = self.frame().text.clone();
+        let definition = self.definition(procedure.verb);
         let named = (ModuleKind::Procedure, name.as_str());
         Ok(self.databases.instance.keep_module(&known, named, &definition, as_set)?)
+    }
+
+    /// The text that is kept of a module: CREATE stands where the batch says ALTER, as SQL Server has it.
+    pub(super) fn definition(&mut self, verb: ViewVerb) -> Rc<str> {
+        let frame = self.frame();
+        let (text, begin) = (frame.text.clone(), frame.span.start);
+        let Some((before, statement)) = text.split_at_checked(begin) else { return text };
+        let kept = match verb {
+            ViewVerb::Create => return text,
+            ViewVerb::Alter => statement.get("ALTER".len()..).map(|rest| format!("CREATE{rest}")),
+            ViewVerb::CreateOrAlter => without_or_alter(statement),
+        };
+        kept.map_or_else(|| text.clone(), |kept| format!("{before}{kept}").into())
     }
 
     /// One that only this session has, in its memory: as its text it is in no file.
@@ -308,4 +322,19 @@ impl Session {
     fn default_value(&mut self, default: &Expression, data_type: SqlType) -> Done<Value> {
         self.value(default, Some(data_type))
     }
+}
+
+/// CREATE OR ALTER without its last two words; the blanks around them stay. None where comments stand between.
+fn without_or_alter(statement: &str) -> Option<String> {
+    let (create, rest) = statement.split_at_checked("CREATE".len())?;
+    let word = |text: &'_ str, word: &str| {
+        let found = text.get(..word.len()).is_some_and(|start| start.eq_ignore_ascii_case(word));
+        found.then_some(word.len())
+    };
+    let or = rest.trim_start();
+    let behind_or = &or[word(or, "OR")?..];
+    let alter = behind_or.trim_start();
+    let behind = &alter[word(alter, "ALTER")?..];
+    let blanks = (&rest[..rest.len() - or.len()], &behind_or[..behind_or.len() - alter.len()]);
+    Some(format!("{create}{}{}{behind}", blanks.0, blanks.1))
 }

@@ -517,12 +517,12 @@ impl Session {
     ) -> Done {
         let (at, mark, before) = match &options.stop {
             None => (None, None, None),
-            Some(Stop::At(micros)) => (Some(micros / 1_000_000), None, None),
+            Some(Stop::At(micros)) => (Some(*micros as f64 / 1e6), None, None),
             Some(Stop::Mark { name, includes, .. }) => (None, Some(name), Some(!includes)),
         };
         self.databases.instance.msdb().execute(
             "UPDATE restorehistory SET destination_database_name = ?1, user_name = ?2, recovery = ?4, replace = ?5, \
-             stop_at = datetime(?6, 'unixepoch'), stop_at_mark_name = ?7, stop_before = ?8 \
+             stop_at = strftime('%Y-%m-%d %H:%M:%f', ?6, 'unixepoch'), stop_at_mark_name = ?7, stop_before = ?8 \
              WHERE restore_history_id = (SELECT max(restore_history_id) FROM restorefile \
              WHERE destination_phys_name = ?3)",
             (
@@ -531,7 +531,7 @@ impl Session {
                 to.display().to_string(),
                 i64::from(!restoring),
                 i64::from(options.has(RestoreFlag::Replace)),
-                at.and_then(|at| i64::try_from(at).ok()),
+                at,
                 mark,
                 before,
             ),

@@ -36,7 +36,7 @@ impl Session {
             return Err(Message::of(table::UNKNOWN_SCHEMA, [&schema]).into());
         }
         self.check_module_name(&known, ModuleKind::View, view.verb, &view.name)?;
-        let definition = self.frame().text.clone();
+        let definition = self.definition(view.verb);
         let made = ViewDefinition {
             database: Name::new(known.name.clone())
                 .ok_or_else(|| Message::unsupported("views in a database of this name"))?,

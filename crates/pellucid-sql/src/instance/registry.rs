@@ -70,9 +70,16 @@ pub(crate) struct Known {
     pub page_verify: i64,
     /// WITH NORECOVERY and STANDBY: media and position that the next differential is based on.
     pub restored_from: Option<String>,
+    /// What COLLATE of CREATE DATABASE says.
+    pub collation: Option<String>,
 }
 
 impl Known {
+    /// The collation that it shows; every one that is taken compares alike.
+    pub fn collation(&self) -> &str {
+        self.collation.as_deref().unwrap_or("SQL_Latin1_General_CP1_CI_AS")
+    }
+
     /// Its state, where its header may say that it is restoring.
     pub fn shown_state(&self, standing: Standing) -> State {
         match (self.state, standing) {
@@ -99,6 +106,7 @@ impl Known {
             is_read_only: false,
             page_verify: 2,
             restored_from: None,
+            collation: None,
         }
     }
 
@@ -122,6 +130,7 @@ impl Known {
             is_read_only: row.get(8)?,
             page_verify: row.get(9)?,
             restored_from: row.get(10)?,
+            collation: row.get(11)?,
         })
     }
 }
@@ -145,7 +154,7 @@ pub(crate) struct PendingKey {
 
 const COLUMNS: &str =
     "database_id, name, path, create_date, recovery_model, compatibility_level, state, access, \
-                       is_read_only, page_verify, restored_from";
+                       is_read_only, page_verify, restored_from, collation";
 
 impl Instance {
     /// Every database, SQL Server's own first.

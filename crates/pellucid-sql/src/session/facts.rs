@@ -88,6 +88,7 @@ impl Databases {
                 recovery: recovery_model(recovery.model),
                 is_in_standby: recovery.standing == Standing::Standby,
                 is_read_only: known.is_read_only || recovery.standing == Standing::Standby,
+                collation: known.collation().to_owned(),
                 name: known.name,
             });
         }

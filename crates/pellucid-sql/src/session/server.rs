@@ -70,6 +70,7 @@ pub(crate) struct DatabaseProperties {
     pub is_in_standby: bool,
     /// When the last CHECKDB that found nothing ended.
     pub good_check: Moment,
+    pub collation: String,
 }
 
 #[derive(Debug)]
@@ -448,7 +449,7 @@ impl DatabaseProperties {
             "useraccess" => text(self.access),
             "recovery" => text(self.recovery),
             "updateability" => text(if self.is_read_only { "READ_ONLY" } else { "READ_WRITE" }),
-            "collation" => text("SQL_Latin1_General_CP1_CI_AS"),
+            "collation" => text(&self.collation),
             "isinstandby" => Value::Integer(i64::from(self.is_in_standby)),
             "lastgoodcheckdbtime" => Value::Text(self.good_check.to_iso(SqlType::DateTime)),
             _ => Value::Null,

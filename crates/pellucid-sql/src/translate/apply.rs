@@ -220,9 +220,18 @@ fn names_table_of(from: &str, level: &Level) -> bool {
     aliases(from).any(|alias| of_level.contains(&alias))
 }
 
-/// The numbers of the aliases whose columns a text names: 1 of `t1.c2`.
+/// The numbers of the aliases whose columns a text of SQLite's names: 1 of `t1.c2`. Strings and names say nothing.
 fn aliases(sql: &str) -> impl Iterator<Item = u32> + '_ {
-    sql.match_indices('.').filter_map(|(at, _)| {
+    let mut quote = None;
+    let points = sql.char_indices().filter(move |(_, next)| {
+        match (quote, next) {
+            (None, '\'' | '"') => quote = Some(*next),
+            (Some(open), _) if open == *next => quote = None,
+            _ => {}
+        }
+        quote.is_none() && *next == '.'
+    });
+    points.filter_map(move |(at, _)| {
         let before = &sql[..at];
         let digits = before.trim_end_matches(|c: char| c.is_ascii_digit());
         let rest = digits.strip_suffix('t')?;

@@ -4,11 +4,12 @@ use std::collections::HashMap;
 
 use sha2::{Digest, Sha256};
 
-use super::lists::Same;
+use super::lists::{Same, PRINT};
 use super::{Column, Row};
 use crate::message::Result;
 use crate::session::Databases;
 use crate::values::convert::{from_hex, Value};
+use crate::values::thumbprint;
 use crate::values::types::SqlType;
 
 const N128: SqlType = SqlType::nvarchar(128);
@@ -30,7 +31,7 @@ pub(super) const SETS: &[Column] = columns!(
     has_incomplete_metadata BIT, is_force_offline BIT, is_copy_only BIT, first_recovery_fork_guid GUID,
     last_recovery_fork_guid GUID, fork_point_lsn LSN, database_guid GUID, family_guid GUID,
     differential_base_lsn LSN, differential_base_guid GUID, compressed_backup_size SIZE, key_algorithm N32,
-    encryptor_thumbprint BIN32, encryptor_type N32, last_valid_restore_time TIME, compression_algorithm N32
+    encryptor_thumbprint PRINT, encryptor_type N32, last_valid_restore_time TIME, compression_algorithm N32
 );
 
 /// Source: Microsoft's "logmarkhistory".
@@ -304,6 +305,9 @@ fn read(databases: &Databases, table: &str, columns: &[Column]) -> Result<Vec<Ro
 /// The history keeps bytes as hexadecimal digits.
 pub(super) fn as_kept(value: Value, data_type: SqlType) -> Value {
     match (data_type, value) {
+        (PRINT, Value::Text(digits)) => {
+            from_hex(&digits).map_or(Value::Null, |bytes| thumbprint(&bytes))
+        }
         (SqlType::VarBinary(_), Value::Text(digits)) => {
             from_hex(&digits).map_or(Value::Null, Value::Blob)
         }

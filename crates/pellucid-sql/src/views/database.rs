@@ -222,7 +222,7 @@ pub(super) fn databases(databases: &Databases) -> Result<Vec<Row>> {
                 _ => text(&known.created),
             },
             Value::Integer(known.compatibility_level),
-            text("SQL_Latin1_General_CP1_CI_AS"),
+            text(known.collation()),
             Value::Integer(known.access),
             text(access(&known)),
             flag(known.is_read_only || recovery.standing == Standing::Standby),

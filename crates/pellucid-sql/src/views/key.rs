@@ -6,7 +6,7 @@ use pellucid::header::Dates;
 use pellucid_engine::inspect::{Kind, SealedHeader};
 use pellucid_files::paths::copy_path;
 
-use super::lists::{arranged, Same};
+use super::lists::{arranged, Same, BIN32, PRINT};
 use super::{optional, text, time, Column, Row};
 use crate::execute::state_of_process;
 use crate::instance::{Known, PendingKey, MASTER};
@@ -14,10 +14,10 @@ use crate::message::Result;
 use crate::session::{object_id, CertificateFacts, Databases};
 use crate::values::convert::{from_hex, Value};
 use crate::values::moment::Moment;
+use crate::values::thumbprint;
 use crate::values::types::{Length, SqlType};
 
 const DESC: SqlType = SqlType::nvarchar(60);
-const THUMBPRINT: SqlType = SqlType::VarBinary(Length::Of(32));
 
 /// Source: Microsoft's "sys.certificates".
 pub(super) const CERTIFICATES: [Column; 17] = [
@@ -34,7 +34,7 @@ pub(super) const CERTIFICATES: [Column; 17] = [
     ("subject", SqlType::nvarchar(4000)),
     ("expiry_date", SqlType::DateTime),
     ("start_date", SqlType::DateTime),
-    ("thumbprint", THUMBPRINT),
+    ("thumbprint", BIN32),
     ("attested_by", SqlType::nvarchar(260)),
     ("pvt_key_last_backup_date", SqlType::DateTime),
     ("key_length", SqlType::Int),
@@ -67,7 +67,7 @@ pub(super) const ASYMMETRIC_KEYS: &[Column] = columns!(
 /// Source: Microsoft's "sys.key_encryptions".
 pub(super) const KEY_ENCRYPTIONS: [Column; 5] = [
     ("key_id", SqlType::Int),
-    ("thumbprint", THUMBPRINT),
+    ("thumbprint", BIN32),
     ("crypt_type", SqlType::Char(4)),
     ("crypt_type_desc", DESC),
     ("crypt_property", SqlType::VarBinary(Length::Max)),
@@ -84,7 +84,7 @@ pub(super) const ENCRYPTION_KEYS: [Column; 16] = [
     ("opened_date", SqlType::DateTime),
     ("key_algorithm", SqlType::nvarchar(32)),
     ("key_length", SqlType::Int),
-    ("encryptor_thumbprint", THUMBPRINT),
+    ("encryptor_thumbprint", PRINT),
     ("encryptor_type", SqlType::nvarchar(32)),
     ("percent_complete", SqlType::Real),
     ("encryption_state_desc", SqlType::nvarchar(32)),
@@ -124,7 +124,7 @@ pub(super) fn certificates(databases: &Databases) -> Result<Vec<Row>> {
             text(bare(public.subject())),
             time(u64::try_from(to).unwrap_or(0)),
             time(u64::try_from(from).unwrap_or(0)),
-            Value::Blob(public.thumbprint().to_vec()),
+            thumbprint(public.thumbprint()),
             Value::Null,
             stored.backed_up().map_or(Value::Null, time),
             Value::Integer(i64::try_from(public.rsa_bits()).unwrap_or(0)),
@@ -196,7 +196,7 @@ pub(super) fn asymmetric_keys(databases: &Databases) -> Result<Vec<Row>> {
             Value::Integer(1),
             Value::Integer(object_id("asymmetric key", public.name())),
             text("CP"),
-            Value::Blob(public.thumbprint().to_vec()),
+            thumbprint(public.thumbprint()),
             text(algorithm),
             text(described),
             Value::Integer(i64::try_from(public.rsa_bits()).unwrap_or(0)),
@@ -330,7 +330,7 @@ fn of_header(known: &Known, sealed: &SealedHeader) -> KeyState {
     let (name, bits) = facts.key.map_or((Value::Null, Value::Null), |(name, bits)| {
         (text(name), Value::Integer(bits.into()))
     });
-    let thumbprint = facts.encryptor.and_then(|encryptor| encryptor.thumbprint);
+    let print = facts.encryptor.and_then(|encryptor| encryptor.thumbprint);
     // One that was encrypted in one go had its scan then.
     let (scan, scan_described) = match (facts.state, facts.scan_state) {
         (ENCRYPTED, 0) => (COMPLETE, "COMPLETE"),
@@ -349,7 +349,7 @@ fn of_header(known: &Known, sealed: &SealedHeader) -> KeyState {
             Value::Null,
             name,
             bits,
-            thumbprint.map_or(Value::Null, |bytes| Value::Blob(bytes.to_vec())),
+            print.map_or(Value::Null, |print| thumbprint(&print)),
             facts.encryptor.map_or(Value::Null, |encryptor| text(encryptor.kind)),
             Value::Real(facts.percent.into()),
             text(facts.state_description),
@@ -397,7 +397,7 @@ fn of_pending(known: &Known, pending: &PendingKey, encryptor: &str, is_running: 
             Value::Null,
             algorithm,
             bits,
-            from_hex(&pending.thumbprint).map_or(Value::Null, Value::Blob),
+            from_hex(&pending.thumbprint).map_or(Value::Null, |print| thumbprint(&print)),
             text(encryptor),
             Value::Real(percent),
             text(described),

@@ -26,6 +26,8 @@ pub(super) const BIN2: SqlType = SqlType::Binary(2);
 pub(super) const BIN6: SqlType = SqlType::Binary(6);
 pub(super) const BIN8: SqlType = SqlType::Binary(8);
 pub(super) const BIN20: SqlType = SqlType::Binary(20);
+/// A thumbprint, as [`crate::values::thumbprint`] shows it.
+pub(super) const PRINT: SqlType = SqlType::VarBinary(Length::Of(20));
 pub(super) const BIN32: SqlType = SqlType::VarBinary(Length::Of(32));
 pub(super) const BIN64: SqlType = SqlType::VarBinary(Length::Of(64));
 pub(super) const BIN86: SqlType = SqlType::Binary(86);

@@ -3,7 +3,7 @@
 
 use super::{after, Arguments};
 use crate::execute::{Done, Flow, Raised};
-use crate::instance::State;
+use crate::instance::{State, MASTER};
 use crate::message::{table, Message};
 use crate::session::{split, Frame, Session};
 use crate::values::convert::Value;
@@ -24,9 +24,13 @@ impl Session {
             return Err(Message::unsupported("@whereand").into());
         }
         let known = self.databases.current()?;
+        let schema = match known.id {
+            MASTER => self.databases.attach_master()?,
+            _ if known.is_system() => None,
+            _ => Some(self.databases.attach(&known)?),
+        };
         let mut names = Vec::new();
-        if !known.is_system() {
-            let schema = self.databases.attach(&known)?;
+        if let Some(schema) = schema {
             for (sqlite, is_view) in self.databases.tables_and_views(&schema)? {
                 if !is_view {
                     let (schema, name) = split(&sqlite);
