@@ -7,16 +7,43 @@ use super::{Typed, View, Work};
 use crate::message::{table, Message, Result};
 use crate::values::types::{Family, SqlType};
 
+/// Behind a text that is ordered without regard to case.
+const FOLDED: &str = " COLLATE NOCASE";
+
 /// What a value is ordered, grouped and told apart by.
 pub(super) fn order_key(value: &Typed) -> String {
     match value.data_type.family() {
         // A number alone would be a position.
         _ if value.sql.bytes().all(|byte| byte.is_ascii_digit()) => format!("({} + 0)", value.sql),
         Family::Text | Family::Variant if !value.sensitive => {
-            format!("{} COLLATE NOCASE", value.sql)
+            format!("{}{FOLDED}", value.sql)
         }
         Family::Guid => format!("tsql_guid_key({})", value.sql),
         _ => value.sql.clone(),
+    }
+}
+
+/// A key of ORDER BY.
+#[derive(Debug, Clone)]
+pub(super) struct OrderKey {
+    /// What it orders by, with its collation.
+    pub value: String,
+    pub descending: bool,
+}
+
+impl OrderKey {
+    /// The same key of a query in whose FROM it is the column `name`.
+    pub fn called(&self, name: String) -> Self {
+        let collation = match self.value.ends_with(FOLDED) {
+            true => FOLDED,
+            false => "",
+        };
+        Self { value: format!("{name}{collation}"), descending: self.descending }
+    }
+
+    /// As ORDER BY has it.
+    pub fn text(&self) -> String {
+        format!("{}{}", self.value, if self.descending { " DESC" } else { "" })
     }
 }
 
@@ -75,10 +102,10 @@ impl Work<'_> {
         selected: &[Selected],
         distinct: bool,
         view: View<'_>,
-    ) -> Result<Vec<String>> {
+    ) -> Result<Vec<OrderKey>> {
         let mut keys = Vec::new();
         for item in order {
-            let key = match named(item, selected)? {
+            let value = match named(item, selected)? {
                 Some(at) => {
                     self.repeat(selected[at].value.sql.len())?;
                     order_key(&selected[at].value)
@@ -94,7 +121,7 @@ impl Work<'_> {
                     order_key(&value)
                 }
             };
-            keys.push(format!("{key}{}", if item.descending { " DESC" } else { "" }));
+            keys.push(OrderKey { value, descending: item.descending });
         }
         Ok(keys)
     }

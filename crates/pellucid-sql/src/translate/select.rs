@@ -4,7 +4,7 @@ use pellucid_tsql::ast::{
     Expression, Literal, ObjectName, Offset, OrderItem, Select, SelectItem, Top,
 };
 
-use super::order::{order_key, Selected};
+use super::order::{order_key, OrderKey, Selected};
 use super::scope::{called, Clause, Column, Grouped, Level, Relation, ScopeTable};
 use super::{visit, View, Work};
 use crate::message::{table, Message, Result};
@@ -19,7 +19,7 @@ pub(super) struct Parts {
     /// HAVING without GROUP BY: whether the one group is a row.
     pub alone: Option<String>,
     /// Keys of ORDER BY.
-    pub order: Vec<String>,
+    pub order: Vec<OrderKey>,
     /// Of ORDER BY of a set operator: which selected thing each item is.
     pub places: Vec<usize>,
     pub single: bool,
@@ -74,7 +74,7 @@ impl Work<'_> {
         let one = |count: &Expression| matches!(count, Expression::Literal(Literal::Integer(digits)) if digits == "1");
         let single = parts.single || select.top.as_ref().is_some_and(|top| one(&top.count));
         let order = match parts.alone {
-            None => order_text(&parts.order),
+            None => order_text(&texts(&parts.order)),
             Some(_) => String::new(),
         };
         let sql = format!("{}{order}{limit}", parts.head());
@@ -257,11 +257,13 @@ impl Work<'_> {
             ));
         }
         let count = self.expression(&top.count, View::EMPTY)?;
-        let over = match parts.order.is_empty() {
-            true => "()".to_owned(),
-            false => format!("(ORDER BY {})", parts.order.join(", ")),
-        };
-        self.repeat(over.len())?;
+        // Computed in a query of their own: a key may be a window function, and so is the rank by it.
+        let called: Vec<OrderKey> =
+            (1..).zip(&parts.order).map(|(at, key)| key.called(format!("o{at}"))).collect();
+        let keys = parts.order.iter().enumerate();
+        let keys: String =
+            keys.map(|(at, key)| format!(", {} AS o{}", key.value, at + 1)).collect();
+        let over = format!("({})", order_text(&texts(&called)).trim_start());
         let rank = if top.with_ties { "rank()" } else { "row_number()" };
         let most = match top.percent {
             true => {
@@ -277,11 +279,11 @@ impl Work<'_> {
             }
         };
         let names: Vec<String> = (1..=columns.len()).map(|at| format!("c{at}")).collect();
-        let head = parts.list();
+        let names = names.join(", ");
         let sql = format!(
-            "SELECT {} FROM (SELECT {head}, {rank} OVER {over} AS r, row_number() OVER {over} AS k, count(*) OVER () \
-             AS n{}) WHERE r <= {most} ORDER BY k",
-            names.join(", "),
+            "SELECT {names} FROM (SELECT {names}, {rank} OVER {over} AS r, row_number() OVER {over} AS k, \
+             count(*) OVER () AS n FROM (SELECT {}{keys}{})) WHERE r <= {most} ORDER BY k",
+            parts.list(),
             parts.tail
         );
         Ok(Relation { sql, columns, single: false })
@@ -318,6 +320,10 @@ impl Parts {
             .collect();
         all.join(", ")
     }
+}
+
+fn texts(keys: &[OrderKey]) -> Vec<String> {
+    keys.iter().map(OrderKey::text).collect()
 }
 
 pub(super) fn order_text(keys: &[String]) -> String {

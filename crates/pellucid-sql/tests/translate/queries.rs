@@ -56,6 +56,35 @@ fn order_and_top() {
     ]);
 }
 
+/// What stands first in each group, with the rows that share its place.
+#[test]
+fn top_with_ties_is_by_a_window() {
+    gives(&[
+        (
+            "SELECT TOP (1) WITH TIES kind, id FROM sets ORDER BY ROW_NUMBER() OVER (PARTITION BY kind ORDER BY id DESC)",
+            &[&["D", "3"], &["I", "4"], &["L", "2"]],
+        ),
+        (
+            "SELECT TOP 1 WITH TIES id, RANK() OVER (ORDER BY kind) AS r FROM sets ORDER BY r DESC",
+            &[&["2", "4"]],
+        ),
+        (
+            "SELECT TOP 1 WITH TIES id FROM sets ORDER BY COUNT(*) OVER (PARTITION BY kind) DESC",
+            &[&["1"], &["3"]],
+        ),
+        (
+            "SELECT TOP 1 WITH TIES kind, COUNT(*) FROM sets GROUP BY kind
+             ORDER BY ROW_NUMBER() OVER (ORDER BY COUNT(*) DESC)",
+            &[&["D", "2"]],
+        ),
+        (
+            "SELECT TOP 25 PERCENT id FROM sets ORDER BY RANK() OVER (ORDER BY kind), id DESC",
+            &[&["3"]],
+        ),
+        ("SELECT TOP 1 WITH TIES id FROM sets WHERE id IN (2, 3) ORDER BY name", &[&["2"], &["3"]]),
+    ]);
+}
+
 #[test]
 fn groups() {
     gives(&[
