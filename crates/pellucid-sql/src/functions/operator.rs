@@ -310,8 +310,10 @@ fn recursion(arguments: &[Value]) -> Result<Value> {
 /// A number as a value of a decimal type; 8115 if there is none or it does not fit.
 pub(super) fn fitted(number: Option<Decimal>, to: SqlType, rounding: Rounding) -> Result<Value> {
     let (precision, scale) = to.as_numeric().unwrap_or((38, 0));
+    let (low, high) = to.money_range().unwrap_or((i128::MIN, i128::MAX));
     number
         .and_then(|number| number.fit(precision, scale, rounding))
+        .filter(|number| (low..=high).contains(&number.unscaled()))
         .map(decimal_value)
         .ok_or_else(|| Message::overflow("expression", to.name()))
 }

@@ -7,7 +7,7 @@ use pellucid_tsql::ast::{
     Comparison, Condition, Expression, InList, Literal, Quantifier, Query, QueryBody, SelectItem,
 };
 
-use super::convert::operand_type;
+use super::convert::{is_numeric, operand_type};
 use super::scope::{Clause, Relation};
 use super::{balanced, Typed, View, Work};
 use crate::functions::{NATIONAL, SENSITIVE};
@@ -119,8 +119,8 @@ impl Work<'_> {
 
     /// The type that both sides are compared as, and whether case counts.
     pub(super) fn compared_as(&self, left: &Typed, right: &Typed) -> Result<(SqlType, bool)> {
-        let decimal = [left, right].iter().any(|value| value.data_type.family() == Family::Decimal);
-        let data_type = unify(operand_type(left, decimal), operand_type(right, decimal))?;
+        let numeric = is_numeric(left) || is_numeric(right);
+        let data_type = unify(operand_type(left, numeric), operand_type(right, numeric))?;
         match data_type.family() {
             Family::Xml => Err(Message::of(table::XML_NOT_COMPARED, [])),
             Family::Variant => Ok((data_type, false)),

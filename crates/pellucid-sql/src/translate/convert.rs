@@ -32,10 +32,10 @@ impl Work<'_> {
 
     /// The type that all of these become; untyped NULLs alone are int.
     pub(super) fn common_type(&self, values: &[Typed]) -> Result<SqlType> {
-        let decimal = values.iter().any(|v| v.data_type.family() == Family::Decimal);
+        let numeric = values.iter().any(is_numeric);
         let mut common = SqlType::Null;
         for value in values {
-            common = unify(common, operand_type(value, decimal))?;
+            common = unify(common, operand_type(value, numeric))?;
         }
         Ok(match common {
             SqlType::Null => SqlType::Int,
@@ -44,10 +44,15 @@ impl Work<'_> {
     }
 }
 
-/// A whole constant beside decimals is as long as it is written, not as long as an int.
-pub(super) fn operand_type(value: &Typed, beside_decimal: bool) -> SqlType {
+/// Whether it is a numeric, beside which a whole constant is one too. Money is none: beside it the constant is an int.
+pub(super) fn is_numeric(value: &Typed) -> bool {
+    matches!(value.data_type, SqlType::Numeric { .. })
+}
+
+/// A whole constant beside a numeric is as long as it is written, not as long as an int.
+pub(super) fn operand_type(value: &Typed, beside_numeric: bool) -> SqlType {
     match (value.constant, value.data_type.family()) {
-        (Some((precision, scale)), Family::Integer) if beside_decimal => {
+        (Some((precision, scale)), Family::Integer) if beside_numeric => {
             SqlType::numeric(precision, scale)
         }
         _ => value.data_type,

@@ -3,7 +3,7 @@
 use pellucid_tsql::ast::{BinaryOperator, Chain, UnaryOperator};
 
 use super::budget::too_complex;
-use super::convert::operand_type;
+use super::convert::{is_numeric, operand_type};
 use super::{balanced, typed, Typed, View, Work};
 use crate::message::{Message, Result};
 use crate::values::types::{arithmetic, Family, Length, SqlType};
@@ -109,8 +109,8 @@ impl Work<'_> {
             }
             _ => (left, right),
         };
-        let decimal = [&left, &right].iter().any(|v| v.data_type.family() == Family::Decimal);
-        let (a, b) = (operand_type(&left, decimal), operand_type(&right, decimal));
+        let numeric = is_numeric(&left) || is_numeric(&right);
+        let (a, b) = (operand_type(&left, numeric), operand_type(&right, numeric));
         let result = arithmetic(operator, a, b)?;
         let name = match operator {
             BinaryOperator::Add => "add",

@@ -217,6 +217,15 @@ impl SqlType {
         })
     }
 
+    /// Smallest and largest value of money types, in their smallest unit.
+    pub fn money_range(self) -> Option<(i128, i128)> {
+        Some(match self {
+            Self::Money => (i64::MIN.into(), i64::MAX.into()),
+            Self::SmallMoney => (i32::MIN.into(), i32::MAX.into()),
+            _ => return None,
+        })
+    }
+
     /// The number by which functions within SQLite are told a type.
     pub fn code(self) -> i64 {
         let (tag, first, second) = match self {

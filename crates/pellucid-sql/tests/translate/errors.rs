@@ -54,6 +54,16 @@ fn of_values() {
             8114,
             "Error converting data type nvarchar to numeric.",
         ),
+        (
+            "SELECT CAST(922337203685477 AS money) + 1",
+            8115,
+            "Arithmetic overflow error converting expression to data type money.",
+        ),
+        (
+            "SELECT CAST(214748 AS smallmoney) * 2",
+            8115,
+            "Arithmetic overflow error converting expression to data type smallmoney.",
+        ),
         ("SELECT 1 / 0", 8134, "Divide by zero error encountered."),
         ("SELECT 1.0 / (a - 1) FROM t", 8134, "Divide by zero error encountered."),
         ("SELECT 5 % 0", 8134, "Divide by zero error encountered."),

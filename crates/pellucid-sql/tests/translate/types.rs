@@ -89,6 +89,29 @@ fn what_wins() {
     ]);
 }
 
+/// "Data type precedence": numeric, money, smallmoney, bigint, int.
+#[test]
+fn money_wins_over_whole_numbers_and_numeric_over_money() {
+    types(&[
+        ("$1 / 3", "money"),
+        ("3 * CAST(1 AS smallmoney)", "smallmoney"),
+        ("CAST(1 AS smallmoney) + $1", "money"),
+        ("$1 * 1.5", "numeric(22,5)"),
+        ("$1 + 10000000000", "numeric(20,4)"),
+        ("SUM(CAST(1 AS smallmoney)) / 3", "money"),
+        ("CASE WHEN 1 = 1 THEN 1 ELSE $2 END", "money"),
+        ("COALESCE(CAST(NULL AS smallmoney), 2)", "smallmoney"),
+        ("CASE WHEN 1 = 1 THEN 1 WHEN 2 = 2 THEN 2.5 ELSE $2 END", "numeric(19,4)"),
+    ]);
+    Session::new().values(&[
+        ("CAST(100 AS money) / 3", "33.3333"),
+        ("CAST(100 AS money) / 3 * 3", "99.9999"),
+        ("CAST(CAST(100 AS money) / 7 AS varchar(20))", "14.29"),
+        ("CONVERT(varchar(20), CAST(10 AS money) / 4)", "2.50"),
+        ("CASE WHEN $2 = 2 THEN 'same' END", "same"),
+    ]);
+}
+
 /// Values: division cuts off, multiplication and CAST round, integers stay integers.
 #[test]
 fn computed() {

@@ -149,11 +149,7 @@ pub(super) fn to_decimal(value: Value, from: SqlType, to: SqlType) -> Result<Dec
         (_, value) => decimal_of(value, from)?,
     };
     let fitted = exact.fit(precision, scale, Rounding::Nearest);
-    let (low, high) = match to {
-        SqlType::Money => (i128::from(i64::MIN), i128::from(i64::MAX)),
-        SqlType::SmallMoney => (i128::from(i32::MIN), i128::from(i32::MAX)),
-        _ => (i128::MIN, i128::MAX),
-    };
+    let (low, high) = to.money_range().unwrap_or((i128::MIN, i128::MAX));
     fitted.filter(|d| (low..=high).contains(&d.unscaled())).ok_or_else(overflow)
 }
 
