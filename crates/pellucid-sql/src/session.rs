@@ -62,7 +62,8 @@ pub(crate) use recovery::Recovery;
 pub(crate) use server::{Caught, Shared};
 pub(crate) use translations::{Recorder, SourceRef, Translated, Translations};
 pub(crate) use types::{
-    declaration, declared_type, identity_seed, identity_type, IDENTITY_FROM, IDENTITY_IS,
+    catalog_type, declaration, declared_type, identity_seed, identity_type, written_declaration,
+    IDENTITY_FROM, IDENTITY_IS,
 };
 
 use crate::values::convert::Value;

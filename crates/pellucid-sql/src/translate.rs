@@ -133,6 +133,8 @@ pub struct TableColumn {
     pub sqlite: String,
     /// Its type.
     pub data_type: SqlType,
+    /// How it is declared in SQLite, where that is known.
+    pub declared: Option<String>,
     /// How it holds its values.
     pub stored: Stored,
     /// What DEFAULT stands for, as an expression of SQLite; `None`: NULL.
@@ -159,6 +161,7 @@ impl TableColumn {
             name: name.to_owned(),
             sqlite: name.to_owned(),
             data_type,
+            declared: None,
             stored: Stored::Plain,
             default: None,
             writable: true,

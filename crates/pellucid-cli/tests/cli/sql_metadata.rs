@@ -9,6 +9,53 @@ const TABLES: &str = "CREATE TABLE p (id int IDENTITY PRIMARY KEY, n varchar(10)
     CREATE TABLE c (id int, pid int CONSTRAINT fkp REFERENCES p(id) ON DELETE CASCADE, other int REFERENCES p(u))
     INSERT p (n, u) VALUES ('x', 1), ('y', 2)\n";
 
+/// Source: Microsoft's "sys.columns", "sys.types", "COLUMNS".
+#[test]
+fn columns_have_the_types_that_they_were_declared_with() {
+    const DECLARED: &str = "CREATE TABLE t (a real, b varchar(max), c text, d ntext, e image, f decimal(5, 2), g sysname,
+          h nvarchar(max), i varbinary(max), j numeric(5, 2), k dec, l float(24), m float)
+        INSERT t (a, b, c, g, j) VALUES (0.1, 'abc', 'abc', '007', 1)\n";
+    prints(
+        &format!(
+            "{DECLARED}SELECT * INTO u FROM t
+             SELECT c.name, t.name, i.name, c.max_length, s.DATA_TYPE, s.CHARACTER_MAXIMUM_LENGTH
+             FROM sys.columns c JOIN sys.types t ON t.user_type_id = c.user_type_id
+             JOIN sys.types i ON i.user_type_id = c.system_type_id
+             JOIN INFORMATION_SCHEMA.COLUMNS s ON s.TABLE_NAME = 'u' AND s.COLUMN_NAME = c.name
+             WHERE c.object_id = OBJECT_ID('t') ORDER BY c.column_id"
+        ),
+        &[
+            "a real real 4 real NULL",
+            "b varchar varchar -1 varchar -1",
+            "c text text 16 text 2147483647",
+            "d ntext ntext 16 ntext 1073741823",
+            "e image image 16 image 2147483647",
+            "f decimal decimal 5 decimal NULL",
+            "g sysname nvarchar 256 nvarchar 128",
+            "h nvarchar nvarchar -1 nvarchar -1",
+            "i varbinary varbinary -1 varbinary -1",
+            "j numeric numeric 5 numeric NULL",
+            "k decimal decimal 9 decimal NULL",
+            "l real real 4 real NULL",
+            "m float float 8 float NULL",
+        ],
+    );
+    // Values are those of the type, and texts of digits stay texts.
+    prints(
+        &format!(
+            "{DECLARED}DECLARE @t TABLE (a real, b varchar(max), g sysname)
+             INSERT @t SELECT a, b, g FROM t
+             SELECT a, DATALENGTH(b), DATALENGTH(c), g, k FROM t WHERE a = CAST(0.1 AS real)
+             SELECT a, DATALENGTH(b), g FROM @t
+             SELECT SUM(a), MAX(a) FROM t
+             CREATE TABLE v (x xml, v sql_variant)
+             INSERT v VALUES ('007', '1e3')
+             SELECT x, v FROM v"
+        ),
+        &["0.1 3 3 007 NULL", "0.1 3 007", "0.10000000149011612 0.1", "007 1e3"],
+    );
+}
+
 #[test]
 fn constraints_and_columns_are_in_the_catalog() {
     for (query, expected) in [

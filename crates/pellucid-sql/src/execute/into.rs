@@ -6,7 +6,7 @@ use pellucid_tsql::ast::{Expression, ObjectName, Query, QueryBody, SelectItem, T
 
 use super::Done;
 use crate::message::Message;
-use crate::session::{declaration, Session, IDENTITY_IS};
+use crate::session::{catalog_type, declaration, Session, IDENTITY_IS};
 use crate::translate::{object_text, quoted, ResultColumn, Table, TableColumn};
 use crate::values::types::Family;
 
@@ -83,7 +83,16 @@ fn column_text(column: &ResultColumn, from: Option<&TableColumn>) -> String {
         let known = declaration(column.data_type);
         return format!("{name} INTEGER {IDENTITY_IS}{known}*/ PRIMARY KEY AUTOINCREMENT NOT NULL");
     }
-    let mut text = format!("{name} {}", declaration(column.data_type));
+    // A copy keeps what types alone do not say: decimal, sysname, text.
+    let kept = from.filter(|from| from.data_type == column.data_type);
+    let kept = kept.and_then(|from| from.declared.as_deref());
+    let declared = match kept {
+        Some(kept) if catalog_type(kept, column.data_type) != column.data_type.name() => {
+            kept.to_owned()
+        }
+        _ => declaration(column.data_type),
+    };
+    let mut text = format!("{name} {declared}");
     if column.data_type.family() == Family::Text {
         text.push_str(" COLLATE NOCASE");
     }

@@ -3,10 +3,10 @@
 //! They become SQLite's own, readable by every program: only what SQLite says as well is taken, the rest is 50001.
 
 use pellucid_tsql::ast::{
-    AlterTable, Column, ColumnConstraint, ColumnProperty, CreateIndex, CreateTable, DataType,
-    DropIndex, Expression, FunctionArguments, Identity, IndexColumn, Key, Literal, Name, Niladic,
-    ObjectName, ObjectStatement, References, ReferentialAction, TableConstraint, TableElement,
-    TableRule, TypeSize, UnaryOperator,
+    AlterTable, Column, ColumnConstraint, ColumnProperty, CreateIndex, CreateTable, DropIndex,
+    Expression, FunctionArguments, Identity, IndexColumn, Key, Literal, Name, Niladic, ObjectName,
+    ObjectStatement, References, ReferentialAction, TableConstraint, TableElement, TableRule,
+    UnaryOperator,
 };
 use rusqlite::{Connection, OptionalExtension};
 
@@ -16,7 +16,8 @@ use crate::instance::MSDB;
 use crate::message::{table, Message};
 use crate::savepoint::in_savepoint;
 use crate::session::{
-    identity_seed, is_internal, sqlite_name, Session, IDENTITY_FROM, IDENTITY_IS,
+    identity_seed, is_internal, sqlite_name, written_declaration, Session, IDENTITY_FROM,
+    IDENTITY_IS,
 };
 use crate::translate::{object_text, quoted, TableColumn};
 use crate::values::convert::to_hex;
@@ -551,7 +552,7 @@ fn is_only(columns: &[IndexColumn], name: &str) -> bool {
 fn column_text(column: &Column, key: Option<Option<String>>) -> Done<(String, MadeColumn)> {
     let name = column.name.as_str();
     let data_type = SqlType::declared(&column.data_type, 1)?;
-    let mut declared = declared_text(&column.data_type, data_type);
+    let mut declared = written_declaration(&column.data_type, data_type);
     let known = declared.clone();
     let mut text = String::new();
     if let Some(key) = &key {
@@ -697,19 +698,6 @@ fn index_column(column: &IndexColumn) -> String {
     format!("{}{direction}", quoted(column.name.as_str()))
 }
 
-/// A type in SQLite's grammar, which knows no `max`.
-fn declared_text(written: &DataType, data_type: SqlType) -> String {
-    let name = written.name.object.as_str();
-    match (written.size, data_type) {
-        (TypeSize::Max, SqlType::NVarChar(_)) => "ntext".to_owned(),
-        (TypeSize::Max, SqlType::VarChar(_)) => "text".to_owned(),
-        (TypeSize::Max, _) => "image".to_owned(),
-        (TypeSize::Default, _) => name.to_owned(),
-        (TypeSize::One(size), _) => format!("{name}({size})"),
-        (TypeSize::Two(precision, scale), _) => format!("{name}({precision},{scale})"),
-    }
-}
-
 /// What is not NULL would have to be xml, as it is written there.
 pub(super) fn refuse_default_of_xml(value: &Expression) -> Done {
     match value {
@@ -823,7 +811,9 @@ pub(crate) fn first_name(part: &str) -> Option<String> {
 
 /// Whether a column's text declares it so.
 pub(super) fn is_of_xml(part: &str) -> bool {
-    tokens(part).get(1).is_some_and(|token| token.eq_ignore_ascii_case("xml"))
+    let is_xml =
+        |token: &String| ["xml", "xmltext"].iter().any(|xml| token.eq_ignore_ascii_case(xml));
+    tokens(part).get(1).is_some_and(is_xml)
 }
 
 fn name_of(token: &str) -> String {

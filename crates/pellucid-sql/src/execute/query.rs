@@ -277,6 +277,7 @@ impl Session {
                 stored: Stored::Plain,
                 writable,
                 is_row: own.as_deref() == Some(&name),
+                declared: Some(declared.clone()),
                 ..TableColumn::new(&name, declared_type(&declared))
             })
             .collect();

@@ -478,6 +478,7 @@ impl Databases {
                 sqlite: name.clone(),
                 name,
                 data_type: declared_type(declared.as_deref().unwrap_or_default()),
+                declared,
                 stored: Stored::Plain,
                 default: row.get(2)?,
                 writable: hidden == 0,

@@ -4,16 +4,32 @@ use pellucid_tsql::ast::{DataType, Name, TypeSize};
 
 use crate::values::types::{Family, Length, SqlType};
 
-/// The type of a column that is declared so. What SQLite alone knows gets the type that holds all of it.
-pub(crate) fn declared_type(declared: &str) -> SqlType {
+/// Bytes that a text or image holds at most. With this size the types of T-SQL are told from SQLite's TEXT.
+const TEXT_MOST: &str = "2147483647";
+/// Characters that an ntext holds at most.
+const NTEXT_MOST: &str = "1073741823";
+/// How a sysname is declared: SQLite would make numbers of the texts in a column whose type has no CHAR or TEXT.
+const SYSNAME: &str = "sysname nvarchar";
+
+/// A declared type in small letters, and what stands in its brackets.
+fn parts(declared: &str) -> (String, &str) {
     let text = declared.trim();
     let (name, size) = match text.split_once('(') {
         Some((name, rest)) => (name.trim(), rest.trim_end_matches(')').trim()),
         None => (text, ""),
     };
-    let lower = name.to_ascii_lowercase();
-    // SQLite's own habits: 64 bits, text of any length, numbers with a fraction.
+    (name.to_ascii_lowercase(), size)
+}
+
+/// The type of a column that is declared so. What SQLite alone knows gets the type that holds all of it.
+pub(crate) fn declared_type(declared: &str) -> SqlType {
+    let (lower, size) = parts(declared);
     match (lower.as_str(), size) {
+        ("text", TEXT_MOST) | ("varchar max", _) => return SqlType::VARCHAR_MAX,
+        ("ntext", NTEXT_MOST) | ("nvarchar max", _) => return SqlType::NVARCHAR_MAX,
+        ("image", TEXT_MOST) | ("varbinary max", _) => return SqlType::VarBinary(Length::Max),
+        (SYSNAME, _) => return SqlType::SYSNAME,
+        // SQLite's own habits: 64 bits, text of any length, numbers with a fraction.
         ("integer", _) => return SqlType::BigInt,
         ("text" | "clob", _) => return SqlType::NVARCHAR_MAX,
         ("blob", _) => return SqlType::VarBinary(Length::Max),
@@ -63,14 +79,44 @@ fn identity_said<'t>(lower: &'t str, name: &str) -> Option<(&'t str, &'t str)> {
     Some(said.split_once(IDENTITY_FROM).unwrap_or((said, "")))
 }
 
+/// What the catalog calls the type of a column that is declared so and is of the type `data_type`.
+pub(crate) fn catalog_type(declared: &str, data_type: SqlType) -> &'static str {
+    let (lower, size) = parts(declared);
+    match (lower.as_str(), size) {
+        ("text", TEXT_MOST) => "text",
+        ("ntext", NTEXT_MOST) => "ntext",
+        ("image", TEXT_MOST) => "image",
+        (SYSNAME | "sysname", _) => "sysname",
+        ("decimal" | "dec", _) => "decimal",
+        _ => data_type.name(),
+    }
+}
+
+/// The same for a column that a statement declares.
+pub(crate) fn written_declaration(written: &DataType, data_type: SqlType) -> String {
+    let name = written.name.object.as_str().to_ascii_lowercase();
+    match (name.as_str(), written.size) {
+        ("text" | "image", _) => format!("{name}({TEXT_MOST})"),
+        ("ntext", _) => format!("{name}({NTEXT_MOST})"),
+        ("sysname", _) => format!("{SYSNAME}(128)"),
+        ("decimal" | "dec", TypeSize::Default) => "decimal(18,0)".to_owned(),
+        ("decimal" | "dec", TypeSize::One(precision)) => format!("decimal({precision},0)"),
+        ("decimal" | "dec", TypeSize::Two(precision, scale)) => {
+            format!("decimal({precision},{scale})")
+        }
+        _ => declaration(data_type),
+    }
+}
+
 /// How a column of SQLite's is declared so that [`declared_type`] gives the type.
 pub(crate) fn declaration(data_type: SqlType) -> String {
     match data_type {
         SqlType::Null => "int".to_owned(),
         SqlType::Real => "float(24)".to_owned(),
-        SqlType::NVarChar(Length::Max) => "ntext".to_owned(),
-        SqlType::VarChar(Length::Max) => "text".to_owned(),
-        SqlType::VarBinary(Length::Max) => "image".to_owned(),
+        // SQLite's grammar takes no `max` in brackets.
+        SqlType::NVarChar(Length::Max) => "nvarchar max".to_owned(),
+        SqlType::VarChar(Length::Max) => "varchar max".to_owned(),
+        SqlType::VarBinary(Length::Max) => "varbinary max".to_owned(),
         // Without an affinity that makes numbers of text.
         SqlType::Variant => String::new(),
         SqlType::Xml => "xmltext".to_owned(),
@@ -109,6 +155,14 @@ mod tests {
             ("numeric(20,0)", SqlType::numeric(20, 0)),
             ("NUMERIC", SqlType::numeric(38, 6)),
             ("varchar(max)", SqlType::VARCHAR_MAX),
+            // As earlier builds declared (max).
+            ("ntext", SqlType::NVARCHAR_MAX),
+            ("image", SqlType::VarBinary(Length::Max)),
+            ("sysname", SqlType::SYSNAME),
+            ("REAL", SqlType::Float),
+            ("TEXT(100)", SqlType::NVARCHAR_MAX),
+            ("text(2147483647)", SqlType::VARCHAR_MAX),
+            ("sysname nvarchar(128)", SqlType::SYSNAME),
             ("DATETIME", SqlType::DateTime),
             ("UNSIGNED BIG INT", SqlType::BigInt),
             ("", SqlType::Variant),
@@ -142,6 +196,7 @@ mod tests {
             SqlType::NChar(4),
             SqlType::nvarchar(4000),
             SqlType::NVARCHAR_MAX,
+            SqlType::VARCHAR_MAX,
             SqlType::Binary(2),
             SqlType::VarBinary(Length::Of(9)),
             SqlType::VarBinary(Length::Max),
@@ -151,7 +206,5 @@ mod tests {
         ] {
             assert_eq!(declared_type(&declaration(data_type)), data_type);
         }
-        // SQLite's text is national.
-        assert_eq!(declared_type(&declaration(SqlType::VARCHAR_MAX)), SqlType::NVARCHAR_MAX);
     }
 }

@@ -76,10 +76,25 @@ const SHIPPED: [Shipped; 29] = [
     ("sysname", 231, 256, 256, 0, 0),
 ];
 
-/// `system_type_id`, `precision` and `scale` of a type, as `sys.types` has them.
-pub(super) fn type_of(wanted: &str) -> (i64, i64, i64) {
+/// What `sys.types` says of a type.
+#[derive(Default)]
+pub(super) struct TypeFacts {
+    pub system_type: i64,
+    pub user_type: i64,
+    pub max_length: i64,
+    pub precision: i64,
+    pub scale: i64,
+}
+
+/// The facts of a type by its name; zeros if there is none.
+pub(super) fn type_of(wanted: &str) -> TypeFacts {
     let found = SHIPPED.iter().find(|(name, ..)| *name == wanted);
-    found.map_or((0, 0, 0), |(_, id, _, _, precision, scale)| (*id, *precision, *scale))
+    found.map(facts).unwrap_or_default()
+}
+
+fn facts(shipped: &Shipped) -> TypeFacts {
+    let (_, system_type, user_type, max_length, precision, scale) = *shipped;
+    TypeFacts { system_type, user_type, max_length, precision, scale }
 }
 
 pub(super) fn types(_: &Databases) -> Result<Vec<Row>> {

@@ -6,7 +6,7 @@ use super::shipped::type_of;
 use super::{flag, text, Column, Row, View};
 use crate::instance::MSDB;
 use crate::message::Result;
-use crate::session::{bytes_most, object_id, split, Databases};
+use crate::session::{bytes_most, catalog_type, object_id, split, Databases};
 use crate::translate::{is_table_function, ResultColumn};
 use crate::values::convert::Value;
 use crate::values::types::{Family, Length, SqlType};
@@ -84,6 +84,8 @@ struct Found {
     name: String,
     number: i64,
     data_type: SqlType,
+    /// The name of its type.
+    type_name: &'static str,
     is_nullable: bool,
     is_computed: bool,
     is_identity: bool,
@@ -97,12 +99,18 @@ impl Found {
             name,
             number,
             data_type,
+            type_name: data_type.name(),
             is_nullable: true,
             is_computed: false,
             is_identity: false,
             is_sensitive: false,
             default: None,
         }
+    }
+
+    /// Whether it is text, ntext or image, which hold a pointer of 16 bytes.
+    fn is_large(&self) -> bool {
+        matches!(self.type_name, "text" | "ntext" | "image")
     }
 
     fn collation(&self) -> Value {
@@ -122,8 +130,8 @@ fn precision_and_scale(data_type: SqlType) -> (i64, i64) {
         }
         SqlType::Numeric { precision, scale } => (precision.into(), scale.into()),
         other => {
-            let (_, precision, scale) = type_of(other.name());
-            (precision, scale)
+            let facts = type_of(other.name());
+            (facts.precision, facts.scale)
         }
     }
 }
@@ -135,17 +143,19 @@ fn columns_of(
     is_view: bool,
 ) -> Result<Vec<Found>> {
     let sql =
-        "SELECT cid + 1, \"notnull\" = 0 AND pk = 0, hidden > 1, dflt_value FROM pragma_table_xinfo(?1, ?2) ORDER BY cid";
+        "SELECT cid + 1, \"notnull\" = 0 AND pk = 0, hidden > 1, dflt_value, type FROM pragma_table_xinfo(?1, ?2) ORDER BY cid";
     let own = databases.table_of(schema, table, is_view)?.columns;
     let mut statement = databases.connection.prepare_cached(sql)?;
     let mut rows = statement.query([table, schema])?;
     let mut all = Vec::new();
     for column in own {
         let Some(row) = rows.next()? else { break };
+        let declared: Option<String> = row.get(4)?;
         all.push(Found {
             name: column.name,
             number: row.get(0)?,
             data_type: column.data_type,
+            type_name: catalog_type(declared.as_deref().unwrap_or_default(), column.data_type),
             is_nullable: row.get(1)?,
             is_computed: row.get(2)?,
             is_identity: column.identity,
@@ -193,18 +203,33 @@ fn columns_of_view(view: &View) -> Vec<Found> {
     (1..).zip(view.columns).map(of_view).collect()
 }
 
+/// Characters and bytes that a column of text or bytes holds at most; -1 for `max`.
+fn lengths(column: &Found) -> (Option<i64>, Option<i64>) {
+    const LARGEST: i64 = 2_147_483_647;
+    match (column.type_name, column.data_type.length()) {
+        ("text" | "image", _) => (Some(LARGEST), Some(LARGEST)),
+        ("ntext", _) => (Some(LARGEST / 2), Some(LARGEST - 1)),
+        (_, Some(Length::Of(length))) => (Some(length.into()), Some(bytes_most(column.data_type))),
+        (_, Some(Length::Max)) => (Some(-1), Some(-1)),
+        (_, None) => (None, None),
+    }
+}
+
 fn row(object: i64, column: &Found, default: i64) -> Row {
     let data_type = column.data_type;
-    let (system, ..) = type_of(data_type.name());
+    let facts = type_of(column.type_name);
     let (precision, scale) = precision_and_scale(data_type);
     let is_padded = matches!(data_type.family(), Family::Text | Family::Binary | Family::Variant);
     vec![
         Value::Integer(object),
         text(&column.name),
         Value::Integer(column.number),
-        Value::Integer(system),
-        Value::Integer(system),
-        Value::Integer(bytes_most(data_type)),
+        Value::Integer(facts.system_type),
+        Value::Integer(facts.user_type),
+        Value::Integer(match column.is_large() {
+            true => facts.max_length,
+            false => bytes_most(data_type),
+        }),
         Value::Integer(precision),
         Value::Integer(scale),
         column.collation(),
@@ -290,15 +315,7 @@ pub(super) fn information_columns(databases: &Databases) -> Result<Vec<Row>> {
         let (schema, name) = split(&sqlite);
         for column in columns {
             let data_type = column.data_type;
-            let length = match data_type.length() {
-                Some(Length::Of(length)) => Value::Integer(length.into()),
-                Some(Length::Max) => Value::Integer(-1),
-                None => Value::Null,
-            };
-            let octets = match data_type.length() {
-                Some(_) => Value::Integer(bytes_most(data_type)),
-                None => Value::Null,
-            };
+            let (length, octets) = lengths(&column);
             let (precision, scale) = precision_and_scale(data_type);
             let is_text = data_type.family() == Family::Text;
             let (numeric, radix, places, moment) = match data_type.family() {
@@ -323,9 +340,9 @@ pub(super) fn information_columns(databases: &Databases) -> Result<Vec<Row>> {
                 Value::Integer(column.number),
                 column.default.as_ref().map_or(Value::Null, |default| text(format!("({default})"))),
                 text(if column.is_nullable { "YES" } else { "NO" }),
-                text(data_type.name()),
-                length,
-                octets,
+                text(if column.type_name == "sysname" { "nvarchar" } else { column.type_name }),
+                length.map_or(Value::Null, Value::Integer),
+                octets.map_or(Value::Null, Value::Integer),
                 number(numeric),
                 number(radix),
                 number(places),
