@@ -149,7 +149,13 @@ fn to_moment(value: &Value, from: SqlType, to: SqlType, style: i64) -> Result<Mo
                 false => Error::NotADate,
             })?
         }
-        (_, Value::Text(text)) => Moment::parse(text, 0).ok_or(Error::NotADate)?,
+        (_, Value::Text(text)) => {
+            let moment = Moment::parse(text, 0).ok_or(Error::NotADate)?;
+            match from {
+                SqlType::DateTime => moment.exact(),
+                _ => moment,
+            }
+        }
         (Family::Integer, Value::Integer(days)) => {
             Moment::of_days(*days, 0).ok_or_else(|| Error::Overflow("expression", to.name()))?
         }

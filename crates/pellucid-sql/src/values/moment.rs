@@ -14,6 +14,9 @@ pub const TICKS_SECOND: i64 = 10_000_000;
 /// Ticks of a day.
 pub const TICKS_DAY: i64 = 86_400 * TICKS_SECOND;
 
+/// What a second of a datetime is counted in.
+const DATETIME_SECOND: i64 = 300;
+
 /// A day and the time of day.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Moment {
@@ -106,6 +109,25 @@ impl Moment {
         (seconds / 3600, seconds / 60 % 60, seconds % 60, self.ticks % TICKS_SECOND)
     }
 
+    /// The time of day as a datetime counts it, in 1/300 of a second.
+    fn three_hundredths(self) -> i64 {
+        (self.ticks * DATETIME_SECOND + TICKS_SECOND / 2) / TICKS_SECOND
+    }
+
+    /// The same of a datetime to the tick, of whose thirds of milliseconds its text has none.
+    #[must_use]
+    pub fn exact(self) -> Self {
+        let ticks =
+            (self.three_hundredths() * TICKS_SECOND + DATETIME_SECOND / 2) / DATETIME_SECOND;
+        Self { ticks, ..self }
+    }
+
+    /// Days and the part of a day since 1900-01-01, of a datetime or smalldatetime.
+    pub fn to_float(self) -> f64 {
+        let day = (86_400 * DATETIME_SECOND) as f64;
+        self.days() as f64 + self.three_hundredths() as f64 / day
+    }
+
     /// As precise as a type is; `None` if the type has no such day.
     pub fn rounded(self, to: SqlType) -> Option<Self> {
         let to_digits = |digits: u8| {
@@ -118,15 +140,14 @@ impl Moment {
                 Some(Self { ticks: to_digits(digits) % TICKS_DAY, ..Self::epoch() })
             }
             SqlType::SmallDateTime => {
-                let rounded = Self::of_days(
-                    self.days(),
-                    (self.ticks + 30 * TICKS_SECOND) / (60 * TICKS_SECOND) * 60 * TICKS_SECOND,
-                )?;
+                // As of a datetime: 29.998 seconds are rounded down, 29.999 up.
+                let minutes =
+                    (self.three_hundredths() + 30 * DATETIME_SECOND) / (60 * DATETIME_SECOND);
+                let rounded = Self::of_days(self.days(), minutes * 60 * TICKS_SECOND)?;
                 (0..65_536).contains(&rounded.days()).then_some(rounded)
             }
             SqlType::DateTime => {
-                let three_hundredths = (self.ticks * 300 + TICKS_SECOND / 2) / TICKS_SECOND;
-                let millis = (three_hundredths * 20 + 3) / 6;
+                let millis = (self.three_hundredths() * 20 + 3) / 6;
                 let rounded = Self::of_days(self.days(), millis * 10_000)?;
                 (rounded.date.year() >= 1753).then_some(rounded)
             }

@@ -86,6 +86,26 @@ fn reading() {
     ]);
 }
 
+/// "datetime": a datetime counts 1/300 of a second, of which its text shows three digits.
+#[test]
+fn datetimes_are_counted_in_three_hundredths() {
+    let tick = "CAST('1900-01-01 00:00:00.003' AS datetime)";
+    assert_eq!(
+        Session::new().value(&format!("CAST({tick} AS float)")).unwrap(),
+        (1.0 / 25_920_000.0).to_string()
+    );
+    Session::new().values(&[
+        (&format!("CAST({tick} AS numeric(20, 12))"), "0.000000038580"),
+        (&format!("CAST({tick} AS datetime2(7))"), "1900-01-01 00:00:00.0033333"),
+        (&format!("CAST(CAST({tick} AS float) AS datetime)"), "1900-01-01 00:00:00.003"),
+        (&format!("{tick} + {tick}"), "1900-01-01 00:00:00.007"),
+        ("CAST(CAST('1900-01-02 12:00' AS smalldatetime) AS float)", "1.5"),
+        ("CAST('2000-05-08 12:35:29.998' AS smalldatetime)", "2000-05-08 12:35:00"),
+        ("CAST('2000-05-08 12:35:29.999' AS smalldatetime)", "2000-05-08 12:36:00"),
+        ("CAST('2000-05-08 23:59:29.999' AS smalldatetime)", "2000-05-09 00:00:00"),
+    ]);
+}
+
 /// "DATEDIFF": boundaries, the page's example of one tick between two years.
 #[test]
 fn differences() {

@@ -139,9 +139,7 @@ pub(super) fn to_decimal(value: Value, from: SqlType, to: SqlType) -> Result<Dec
         }
         (_, Value::Real(number)) => Decimal::of_float(*number, scale).ok_or_else(overflow)?,
         (Family::Moment, value) => {
-            let moment = moment_of(value, from)?;
-            let days = moment.days() as f64 + moment.ticks as f64 / TICKS_DAY as f64;
-            Decimal::of_float(days, scale).ok_or_else(overflow)?
+            Decimal::of_float(moment_of(value, from)?.to_float(), scale).ok_or_else(overflow)?
         }
         (Family::Binary, Value::Blob(_)) => {
             Decimal::from(to_integer(value, from, SqlType::BigInt)?)
@@ -187,10 +185,7 @@ pub(super) fn to_float(value: Value, from: SqlType, to: SqlType) -> Result<f64> 
         }
         (_, Value::Real(number)) => *number,
         (_, Value::Integer(number)) => *number as f64,
-        (Family::Moment, value) => {
-            let moment = moment_of(value, from)?;
-            moment.days() as f64 + moment.ticks as f64 / TICKS_DAY as f64
-        }
+        (Family::Moment, value) => moment_of(value, from)?.to_float(),
         (Family::Decimal, value) => decimal_of(value, from)?.to_float(),
         _ => return Err(Error::NoConversion(from, to)),
     };
