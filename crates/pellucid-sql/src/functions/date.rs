@@ -97,14 +97,15 @@ fn end_of_month(arguments: &[Value]) -> Result<Value> {
     }
 }
 
-/// `tsql_isdate(x, type)`: whether it is a datetime or becomes one.
+/// `tsql_isdate(x, type)`: whether its text is that of a datetime.
 fn is_date(arguments: &[Value]) -> Result<Value> {
-    let value = value_at(arguments, 0)?;
-    let data_type = type_at(arguments, 1)?;
-    let is = match value {
-        Value::Null => false,
-        Value::Text(text) if text.trim().is_empty() => false,
-        value => convert(value.clone(), data_type, SqlType::DateTime, None).is_ok(),
+    const TEXT: SqlType = SqlType::NVARCHAR_MAX;
+    let text = convert(value_at(arguments, 0)?.clone(), type_at(arguments, 1)?, TEXT, None)?;
+    let is = match &text {
+        Value::Text(written) if !written.trim().is_empty() => {
+            convert(text, TEXT, SqlType::DateTime, None).is_ok()
+        }
+        _ => false,
     };
     Ok(Value::Integer(is.into()))
 }

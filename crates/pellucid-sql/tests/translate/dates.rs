@@ -83,6 +83,14 @@ fn reading() {
         ("ISDATE('2014-10-03')", "1"),
         ("ISDATE('2014-02-30')", "0"),
         ("ISDATE('x')", "0"),
+        // What is no text becomes one first.
+        ("ISDATE(20240102)", "1"),
+        ("ISDATE(20240230)", "0"),
+        ("ISDATE(2024)", "1"),
+        ("ISDATE(1)", "0"),
+        ("ISDATE(1.5)", "0"),
+        ("ISDATE(GETDATE())", "1"),
+        ("ISDATE(NULL)", "0"),
     ]);
 }
 
