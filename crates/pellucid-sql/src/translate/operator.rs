@@ -141,7 +141,7 @@ impl Work<'_> {
             UnaryOperator::Minus if operand.data_type == SqlType::TinyInt => {
                 self.unary(operator, self.converted(operand, SqlType::SmallInt))
             }
-            UnaryOperator::Minus if number => {
+            UnaryOperator::Minus if number && operand.data_type != SqlType::Bit => {
                 let code = operand.data_type.code();
                 let sql = format!("tsql_negate({}, {code})", operand.sql);
                 Ok(Typed { sql, ..operand })

@@ -137,6 +137,17 @@ fn of_values() {
 fn of_types_and_forms() {
     session().fails(&[
         ("SELECT CAST('a' AS xml) + 1", 8117, "Operand data type xml is invalid for add operator."),
+        (
+            "SELECT CAST(1 AS bit) + CAST(1 AS bit)",
+            402,
+            "The data types bit and bit are incompatible in the add operator.",
+        ),
+        (
+            "SELECT CAST(1 AS bit) * CAST(1 AS bit)",
+            402,
+            "The data types bit and bit are incompatible in the multiply operator.",
+        ),
+        ("SELECT -CAST(1 AS bit)", 8117, "Operand data type bit is invalid for minus operator."),
         ("SELECT 'a' - 'b'", 8117, "Operand data type varchar is invalid for subtract operator."),
         (
             "SELECT CAST(GETDATE() AS date) + 1",
