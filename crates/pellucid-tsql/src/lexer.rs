@@ -300,11 +300,11 @@ impl<'s> Lexer<'s> {
         }
         if matches!(self.byte(0), Some(b'e' | b'E')) {
             let sign = usize::from(matches!(self.byte(1), Some(b'+' | b'-')));
-            if self.byte(1 + sign).is_some_and(|byte| byte.is_ascii_digit()) {
-                self.at += 1 + sign;
-                self.skip_digits();
-                kind = TokenKind::Float;
-            }
+            // Without digits the exponent is 0, and a sign is an operator.
+            let has_digits = self.byte(1 + sign).is_some_and(|byte| byte.is_ascii_digit());
+            self.at += if has_digits { 1 + sign } else { 1 };
+            self.skip_digits();
+            kind = TokenKind::Float;
         }
         kind
     }

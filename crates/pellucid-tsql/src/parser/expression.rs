@@ -145,6 +145,7 @@ impl Parser<'_> {
             }
             TokenKind::Integer => Literal::Integer(text.to_owned()),
             TokenKind::Decimal => Literal::Decimal(text.to_owned()),
+            TokenKind::Float if text.ends_with(['e', 'E']) => Literal::Float(format!("{text}0")),
             TokenKind::Float => Literal::Float(text.to_owned()),
             TokenKind::Money => Literal::Money(text[1..].to_owned()),
             TokenKind::Binary => Literal::Binary(binary_value(text)),
