@@ -165,10 +165,44 @@ impl Error {
     /// Where it was raised, as SQL Server numbers it.
     pub fn state(&self) -> u8 {
         match self {
+            Self::Overflow("numeric", "char" | "varchar" | "nchar" | "nvarchar") => 5,
+            Self::Overflow("float" | "real", "numeric") => 6,
+            Self::Overflow("numeric" | "int" | "varchar" | "nvarchar", "numeric") => 8,
+            Self::IntegerOverflow(SqlType::TinyInt, _) => 2,
+            Self::FloatOverflow(SqlType::Int, _) => 3,
             Self::TypeClash(..) | Self::NoConversion(..) | Self::Overflow(..) | Self::NotAGuid => 2,
             Self::DateOutOfRange(..) => 3,
             Self::ErrorConverting(..) => 5,
             _ => 1,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::values::convert::{convert, Value};
+    use crate::values::types::{Length, SqlType};
+
+    /// Source: SQL Server 2019, as its users quote it.
+    #[test]
+    fn overflows_have_the_states_of_their_types() {
+        let narrow = SqlType::numeric(3, 2);
+        let wide = SqlType::numeric(10, 2);
+        let decimal = |digits| convert(Value::Integer(digits), SqlType::Int, wide, None).unwrap();
+        let text = || Value::Text("99999".to_owned());
+        for (value, from, to, number, state) in [
+            (decimal(99_999), wide, narrow, 8115, 8),
+            (Value::Integer(99_999), SqlType::Int, narrow, 8115, 8),
+            (text(), SqlType::VARCHAR_MAX, narrow, 8115, 8),
+            (Value::Real(99_999.0), SqlType::Float, narrow, 8115, 6),
+            (decimal(99_999), wide, SqlType::VarChar(Length::Of(3)), 8115, 5),
+            (Value::Integer(1 << 40), SqlType::BigInt, SqlType::Int, 8115, 2),
+            (Value::Real(1e10), SqlType::Float, SqlType::Int, 232, 3),
+            (Value::Integer(300), SqlType::Int, SqlType::TinyInt, 220, 2),
+            (Value::Integer(99_999), SqlType::Int, SqlType::SmallInt, 220, 1),
+        ] {
+            let error = convert(value, from, to, None).unwrap_err();
+            assert_eq!((error.number(), error.state()), (number, state), "{from} to {to}");
         }
     }
 }
