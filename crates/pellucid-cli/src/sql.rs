@@ -107,7 +107,7 @@ pub fn run(args: &SqlArgs, output: &Output) -> Result<ExitCode, Failure> {
     }
     Ok(match end {
         End::Over | End::Left => runner.counted.map_or(ExitCode::SUCCESS, ExitCode::from),
-        End::Error => ExitCode::from(runner.counted.unwrap_or(exit::FAILED)),
+        End::Error | End::Closed => ExitCode::from(runner.counted.unwrap_or(exit::FAILED)),
         End::Cancelled => ExitCode::from(exit::FAILED),
         End::Returned(status) => ExitCode::from(runner.counted.unwrap_or(status)),
         End::Failed(failure) => return Err(failure),

@@ -149,6 +149,11 @@ impl Raised {
     /// The same with a message behind.
     #[must_use]
     pub fn and(mut self, message: Message) -> Self {
+    /// Nothing more is executed, as the session has ended. It is told.
+    pub fn ended() -> Self {
+        Self { is_told: true, is_thrown: true, ..Self::of(Vec::new()) }
+    }
+
         if !self.is_cancelled {
             self.messages.push(message);
         }
@@ -160,7 +165,7 @@ impl Raised {
         const ABORTING: [u32; 3] = [241, 242, 245];
         let is_kept_wrongly = |message: &Message| message.is_of_insert_execute();
         self.messages.iter().any(|message| {
-            message.severity >= 20
+            message.ends_session()
                 || ABORTING.contains(&message.number)
                 || is_of_xml(message)
                 || is_kept_wrongly(message)
@@ -173,7 +178,7 @@ impl Raised {
         const ENDING: [u32; 12] = [102, 137, 156, 207, 208, 241, 242, 245, 1087, 4104, 4121, 10704];
         self.is_thrown
             || self.messages.iter().any(|message| {
-                message.severity >= 20
+                message.ends_session()
                     || message.severity == 15
                     || ENDING.contains(&message.number)
                     || is_of_xml(message)
@@ -330,6 +335,9 @@ impl Session {
             return Ok(Flow::Next);
         }
         self.frame().line = statement.line;
+        if self.is_ended {
+            return Err(Raised::ended());
+        }
         self.frame().span = statement.span.clone();
         self.shared.begin_statement();
         self.databases.begin_statement();

@@ -62,6 +62,11 @@ impl Message {
         Self::of(table::NOT_SUPPORTED, [&construct])
     }
 
+    /// Whether the server closes the connection behind it.
+    pub fn ends_session(&self) -> bool {
+        self.severity >= 20
+    }
+
     /// Whether it only informs.
     pub fn informs(&self) -> bool {
         self.severity <= 10

@@ -122,6 +122,8 @@ pub struct Outcome {
     pub severity: u8,
     /// Whether it was cancelled.
     pub cancelled: bool,
+    /// Whether an error of severity 20 or more has ended the session, which executes nothing from then on.
+    pub ended: bool,
 }
 
 /// Settings that SET changes.
@@ -173,6 +175,8 @@ pub struct Session {
     /// How many TRY blocks are around.
     pub(crate) tries: u32,
     pub(crate) severity: u8,
+    /// An error of severity 20 or more was told: nothing more is executed.
+    pub(crate) is_ended: bool,
     /// BEGIN TRANSACTION so many times.
     pub(crate) transactions: u32,
     /// An error has left the transaction so that only ROLLBACK ends it.
@@ -227,6 +231,7 @@ impl Session {
             load: options.load,
             tries: 0,
             severity: 0,
+            is_ended: false,
             transactions: 0,
             is_doomed: false,
             savepoints: Vec::new(),
@@ -241,6 +246,9 @@ impl Session {
 
     /// Executes a batch. What goes wrong goes to the sink.
     pub fn execute(&mut self, batch: &str) -> Outcome {
+        if self.is_ended {
+            return Outcome { severity: self.severity, cancelled: false, ended: true };
+        }
         self.cancel.begin();
         self.stack.begin();
         self.batch += 1;
@@ -259,7 +267,7 @@ impl Session {
         self.databases.connection.flush_prepared_statement_cache();
         self.databases.calculator.forget();
         self.translations.forget();
-        Outcome { severity: self.severity, cancelled: self.cancel.is_asked() }
+        Outcome { severity: self.severity, cancelled: self.cancel.is_asked(), ended: self.is_ended }
     }
 
     /// What cancels the batch that is being executed, from another thread or a signal handler.
@@ -301,6 +309,7 @@ impl Session {
 
     pub(crate) fn tell(&mut self, message: Message, line: u32) {
         self.severity = self.severity.max(message.severity);
+        self.is_ended |= message.ends_session();
         let procedure = self.frame().procedure.clone();
         let server = self.shared.server_name().to_owned();
         self.sink.message(&Report { message, line, procedure, server });

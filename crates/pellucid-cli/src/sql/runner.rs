@@ -39,6 +39,8 @@ pub enum End {
     Failed(Failure),
     /// An error that counts: -b, `:on error exit`, state 127.
     Error,
+    /// An error of severity 20 or more has ended the session.
+    Closed,
     /// Ctrl-C.
     Cancelled,
     /// Nobody reads what it says.
@@ -249,6 +251,7 @@ impl Runner {
         }
         match () {
             () if screen.is_gone() => Some(End::Unread),
+            () if outcome.ended => Some(End::Closed),
             () if screen.asks_to_leave() => Some(End::Error),
             () if self.stop && counts => Some(End::Error),
             () => None,

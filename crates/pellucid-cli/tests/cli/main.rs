@@ -105,6 +105,7 @@ mod sql_cursors;
 mod sql_dbcc;
 mod sql_delete_file;
 mod sql_drops;
+mod sql_ended;
 mod sql_features;
 mod sql_functions;
 mod sql_jobs;

@@ -157,7 +157,7 @@ impl Session {
         };
         // The last one is what CATCH sees. Errors before it are caught with it, remarks are told.
         let Some((message, before)) = raised.messages.split_last() else { return Err(raised) };
-        if message.severity <= 10 || message.severity >= 20 {
+        if message.informs() || message.ends_session() {
             return Err(raised);
         }
         let (remarks, before): (Vec<_>, Vec<_>) =
@@ -227,7 +227,13 @@ impl Session {
             self.inform(message);
             return Ok(());
         }
-        Err(Raised { is_raised: true, ..message.into() })
+        let mut messages = Vec::new();
+        if message.ends_session() {
+            let session = self.shared.session_id();
+            messages.push(Message::session_ended(session, message.number, severity));
+        }
+        messages.push(message);
+        Err(Raised { is_raised: true, ..Raised::of(messages) })
     }
 
     fn wait_for(&mut self, kind: WaitKind, time: &Text) -> Done {

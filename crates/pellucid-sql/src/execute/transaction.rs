@@ -137,9 +137,10 @@ impl Session {
         }
     }
 
-    /// What is left of a batch that was cancelled, or of a transaction that cannot be committed: nothing.
+    /// What is left of a batch that was cancelled, of a session that has ended, or of a transaction that cannot be committed:
+    /// nothing.
     pub(crate) fn end_of_batch(&mut self) {
-        if self.cancel.is_asked() {
+        if self.cancel.is_asked() || self.is_ended {
             self.rollback_all();
         }
         if self.is_doomed {

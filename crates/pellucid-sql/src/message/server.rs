@@ -76,6 +76,11 @@ impl Message {
         Self::of(table::TOO_MANY_ARGUMENTS, [&procedure]).with_state(2)
     }
 
+    /// 2745: what stands before an error that was raised with a severity which ends the session.
+    pub fn session_ended(session: i64, number: u32, severity: u8) -> Self {
+        Self::of(table::SESSION_ENDED, [&session, &number, &severity]).with_state(2)
+    }
+
     /// 2714: a name that another object has.
     pub fn object_exists(name: &str) -> Self {
         Self::of(table::OBJECT_EXISTS, [&name]).with_state(6)
