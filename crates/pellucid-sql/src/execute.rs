@@ -372,7 +372,8 @@ impl Session {
             raised = Raised::cancelled();
         }
         let number = raised.messages.last().map_or(0, |message| message.number);
-        self.shared.end_statement(None, number);
+        // A statement that failed has changed no row.
+        self.shared.end_statement(Some(0), number);
         self.watch_transaction();
         let aborts = raised.aborts_transaction() || (self.settings.abort && !raised.is_raised);
         if raised.is_cancelled || raised.is_told || self.tries > 0 {

@@ -106,6 +106,7 @@ mod sql_dbcc;
 mod sql_delete_file;
 mod sql_drops;
 mod sql_ended;
+mod sql_errors;
 mod sql_features;
 mod sql_functions;
 mod sql_jobs;

@@ -132,6 +132,7 @@ impl Session {
                     _ => String::new(),
                 };
                 self.inform(Message::text(shortened(text)));
+                self.shared.end_statement(None, 0);
                 Ok(Flow::Next)
             }
             Control::Throw(throw) => Err(self.throw(throw.as_ref())?),
@@ -140,10 +141,10 @@ impl Session {
         }
     }
 
-    /// The condition of IF and WHILE, behind which `@@ROWCOUNT` is 0.
+    /// The condition of IF and WHILE, behind which `@@ROWCOUNT` and `@@ERROR` are 0.
     fn asked(&mut self, condition: &Condition) -> Done<bool> {
         let holds = self.holds(condition)?;
-        self.shared.set_row_count(0);
+        self.shared.end_statement(Some(0), 0);
         Ok(holds)
     }
 
