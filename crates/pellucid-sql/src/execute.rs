@@ -92,6 +92,8 @@ pub(crate) struct Raised {
     pub is_thrown: bool,
     /// RAISERROR, for which XACT_ABORT does not count.
     pub is_raised: bool,
+    /// How many frames there were when a statement could not be compiled: the TRY blocks of the last one do not catch it.
+    pub uncompiled: Option<usize>,
 }
 
 /// What executing gives.
@@ -138,6 +140,7 @@ impl Raised {
             is_cancelled: false,
             is_thrown: false,
             is_raised: false,
+            uncompiled: None,
         }
     }
 
@@ -177,6 +180,7 @@ impl Raised {
     fn ends_batch(&self) -> bool {
         const ENDING: [u32; 12] = [102, 137, 156, 207, 208, 241, 242, 245, 1087, 4104, 4121, 10704];
         self.is_thrown
+            || self.uncompiled.is_some()
             || self.messages.iter().any(|message| {
                 message.ends_session()
                     || message.severity == 15
@@ -184,6 +188,13 @@ impl Raised {
                     || is_of_xml(message)
             })
     }
+}
+
+/// Whether SQL Server finds it when it compiles a statement, so that a TRY block around does not catch it. Source:
+/// Microsoft's "TRY...CATCH", errors unaffected by it.
+fn is_of_compilation(message: &Message) -> bool {
+    const NAMES: [u32; 9] = [107, 195, 207, 208, 209, 4104, 4121, 4413, 8154];
+    NAMES.contains(&message.number)
 }
 
 /// A text is no xml, which is a value that does not convert.

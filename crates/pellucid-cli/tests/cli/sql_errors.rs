@@ -57,3 +57,53 @@ fn a_statement_that_failed_has_changed_no_row() {
         &["Msg 50000", "x", "a", "0", "Msg 50000", "x", "0"],
     );
 }
+
+/// "Errors Unaffected by a TRY...CATCH Construct".
+#[test]
+fn names_that_are_unknown_are_not_caught_where_they_stand() {
+    let server = Server::with(&[]);
+    let within = |text: &str| {
+        format!(
+            "BEGIN TRY {text} PRINT 'behind' END TRY BEGIN CATCH PRINT ERROR_NUMBER() END CATCH"
+        )
+    };
+    let table = "CREATE TABLE #t(a int)";
+    for (text, number) in [
+        ("SELECT * FROM nosuch", "Msg 208"),
+        ("SELECT b FROM #t", "Msg 207"),
+        ("SELECT x.b FROM #t", "Msg 4104"),
+        ("INSERT nosuch VALUES (1)", "Msg 208"),
+        ("UPDATE #t SET b = 1", "Msg 207"),
+        ("DELETE nosuch", "Msg 208"),
+        ("IF EXISTS (SELECT * FROM nosuch) PRINT 'a'", "Msg 208"),
+        ("DECLARE @a int = (SELECT a FROM nosuch)", "Msg 208"),
+        ("SELECT dbo.nosuch(1)", "Msg 4121"),
+    ] {
+        let shown = lines(&server, &format!("{table} {} PRINT 'the rest'", within(text)));
+        assert_eq!(shown[..1], [number], "{text}\n{shown:?}");
+        assert_eq!(shown.len(), 2, "{text}\n{shown:?}");
+        // Blocks within blocks are of one level.
+        let shown = lines(&server, &format!("{table} {} PRINT 'the rest'", within(&within(text))));
+        assert_eq!((&*shown[0], shown.len()), (number, 2), "{text}\n{shown:?}");
+        let caught = number.trim_start_matches("Msg ");
+        let string = text.replace('\'', "''");
+        for text in [format!("EXEC('{string}')"), format!("EXEC sp_executesql N'{string}'")] {
+            prints(
+                &server,
+                &format!("{table} {} PRINT 'the rest'", within(&text)),
+                &[caught, "the rest"],
+            );
+        }
+    }
+    let handled = within("SELECT * FROM nosuch");
+    let procedure = format!("CREATE PROCEDURE p AS {handled} PRINT 'the rest of it'\nGO\n");
+    prints(
+        &server,
+        &format!("{procedure}EXEC p PRINT 'a'\nGO\n{}", within("EXEC p")),
+        &["Msg 208", "Invalid object name 'nosuch'.", "a", "208"],
+    );
+    // What execution meets is caught.
+    prints(&server, &within("DROP TABLE nosuch"), &["3701"]);
+    prints(&server, &within("EXEC nosuch"), &["2812"]);
+    prints(&server, &within("SELECT CAST('x' AS int)"), &["245"]);
+}

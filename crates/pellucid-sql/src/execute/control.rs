@@ -156,6 +156,9 @@ impl Session {
             Err(raised) if !raised.is_cancelled && !raised.is_told => raised,
             other => return other,
         };
+        if raised.uncompiled == Some(self.frames.len()) {
+            return Err(raised);
+        }
         // The last one is what CATCH sees. Errors before it are caught with it, remarks are told.
         let Some((message, before)) = raised.messages.split_last() else { return Err(raised) };
         if message.informs() || message.ends_session() {

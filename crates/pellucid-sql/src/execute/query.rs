@@ -9,7 +9,7 @@ use pellucid_tsql::ast::{
 
 use super::insert_execute::Output;
 use super::output::STAGE;
-use super::{Done, Raised};
+use super::{is_of_compilation, Done, Raised};
 use crate::instance::Known;
 use crate::message::{table, Message, Result};
 use crate::session::{
@@ -80,7 +80,9 @@ impl Session {
             let mut failed = failed_views.take();
             // APPLY translates its right side again.
             failed.dedup();
-            failed.into_iter().map(of_view).fold(Raised::from(message), Raised::and)
+            let raised = failed.into_iter().map(of_view).fold(Raised::from(message), Raised::and);
+            let is_uncompiled = raised.messages.iter().any(is_of_compilation);
+            Raised { uncompiled: is_uncompiled.then_some(self.frames.len()), ..raised }
         })
     }
 
