@@ -149,14 +149,14 @@ impl Raised {
         Self { is_cancelled: true, ..Self::of(Vec::new()) }
     }
 
-    /// The same with a message behind.
-    #[must_use]
-    pub fn and(mut self, message: Message) -> Self {
     /// Nothing more is executed, as the session has ended. It is told.
     pub fn ended() -> Self {
         Self { is_told: true, is_thrown: true, ..Self::of(Vec::new()) }
     }
 
+    /// The same with a message behind.
+    #[must_use]
+    pub fn and(mut self, message: Message) -> Self {
         if !self.is_cancelled {
             self.messages.push(message);
         }
@@ -335,6 +335,9 @@ impl Session {
         if self.cancel.is_asked() {
             return Err(Raised::cancelled());
         }
+        if self.is_ended {
+            return Err(Raised::ended());
+        }
         if self.stack.is_spent() {
             // As 217: what the batches around would go on with is half done.
             let raised = Raised::from(Message::of(table::STACK_SPENT, []));
@@ -346,9 +349,6 @@ impl Session {
             return Ok(Flow::Next);
         }
         self.frame().line = statement.line;
-        if self.is_ended {
-            return Err(Raised::ended());
-        }
         self.frame().span = statement.span.clone();
         self.shared.begin_statement();
         self.databases.begin_statement();

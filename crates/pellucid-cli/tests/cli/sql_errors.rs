@@ -2,7 +2,7 @@
 //!
 //! Method: scripts as they stand in migrations; what they show is typed by hand from the pages of Microsoft's reference.
 
-use crate::sql_server::Server;
+use crate::sql_server::{errors, Server};
 use crate::support::{said_with, PELLUCID};
 
 /// What a script shows: rows by `|`, errors as `Msg n` and their text, nothing of headings and counts.
@@ -106,4 +106,28 @@ fn names_that_are_unknown_are_not_caught_where_they_stand() {
     prints(&server, &within("DROP TABLE nosuch"), &["3701"]);
     prints(&server, &within("EXEC nosuch"), &["2812"]);
     prints(&server, &within("SELECT CAST('x' AS int)"), &["245"]);
+}
+
+#[test]
+fn raiserror_formats_what_it_is_given() {
+    let server = Server::with(&[]);
+    prints(
+        &server,
+        "RAISERROR(N'<<%*.*s>>', 10, 1, 7, 3, N'abcde')
+         RAISERROR(N'<<%7.3s>>', 10, 1, N'abcde')
+         RAISERROR('a', 10, 1) WITH SETERROR SELECT @@ERROR
+         RAISERROR('a', 10, 1) SELECT @@ERROR",
+        &["<<    abc>>", "<<    abc>>", "a", "50000", "a", "0"],
+    );
+    let told = server.run(
+        "RAISERROR('%d', 16, 1, 'x')\nRAISERROR('bad %z', 16, 1)\nSELECT FORMATMESSAGE('%s', 1)\n",
+    );
+    let mismatch = "The data type of substitution parameter 1 does not match the expected type of the format specification.";
+    let expected = [
+        ("Msg 2786", mismatch),
+        ("Msg 2787", "Invalid format specification: '%z'."),
+        ("Msg 2786", mismatch),
+    ];
+    let expected = expected.map(|(number, text)| (number.to_owned(), text.to_owned()));
+    assert_eq!(errors(&told.all()), expected);
 }

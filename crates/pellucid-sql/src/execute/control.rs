@@ -224,10 +224,12 @@ impl Session {
             return Err(Message::of(table::LOG_NEEDED, []).into());
         }
         let severity = severity.clamp(0, 25) as u8;
-        let mut message = Message::new(RAISED, severity, shortened(formatted(&text, &arguments)));
+        let mut message = Message::new(RAISED, severity, shortened(formatted(&text, &arguments)?));
         message.state = u8::try_from(state.max(1)).unwrap_or(1);
         if severity <= 10 {
             message.number = if severity == 0 { 0 } else { RAISED };
+            let sets_error = raise.options.contains(&RaiseErrorOption::SetError);
+            self.shared.end_statement(None, if sets_error { RAISED } else { 0 });
             self.inform(message);
             return Ok(());
         }

@@ -65,6 +65,9 @@ rows! {
          option.";
     2760, 16, UNKNOWN_SCHEMA =
         "The specified schema name \"{schema}\" either does not exist or you do not have permission to use it.";
+    2786, 16, FORMAT_TYPE =
+        "The data type of substitution parameter {number} does not match the expected type of the format specification.";
+    2787, 16, BAD_FORMAT = "Invalid format specification: '{format}'.";
     2809, 16, NOT_A_PROCEDURE =
         "The request for procedure '{name}' failed because '{name}' is a {kind} object.";
     2812, 16, UNKNOWN_PROCEDURE = "Could not find stored procedure '{name}'.";
