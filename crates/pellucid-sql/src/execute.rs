@@ -37,6 +37,7 @@ mod trace;
 mod transaction;
 mod view;
 mod worker;
+mod violation;
 
 use std::sync::Arc;
 
@@ -59,6 +60,7 @@ pub(crate) use object::{constraints as key_constraints, first_name as first_name
 pub(crate) use procedure::{access, job_procedures, log_path, size_kb, PROCEDURES};
 pub(crate) use set::state_of_switch;
 pub(crate) use worker::state_of_process;
+pub(crate) use violation::Violation;
 
 /// Where execution goes on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -95,6 +97,10 @@ pub(crate) struct Raised {
     /// How many frames there were when a statement could not be compiled: the TRY blocks of the last one do not catch it.
     pub uncompiled: Option<usize>,
 }
+    /// The constraint that SQLite has told of, until its message has its name.
+    pub violation: Option<Violation>,
+    /// The statement alone was ended: 3621 follows where nothing catches it.
+    pub is_terminated: bool,
 
 /// What executing gives.
 pub(crate) type Done<T = ()> = Result<T, Raised>;
@@ -113,7 +119,8 @@ impl From<Message> for Raised {
 
 impl From<rusqlite::Error> for Raised {
     fn from(error: rusqlite::Error) -> Self {
-        Message::from(error).into()
+        let violation = Violation::of(&error);
+        Self { violation, ..Message::from(error).into() }
     }
 }
 
@@ -142,6 +149,8 @@ impl Raised {
             is_raised: false,
             uncompiled: None,
         }
+            violation: None,
+            is_terminated: false,
     }
 
     /// Nothing more is executed.
@@ -195,6 +204,19 @@ impl Raised {
 fn is_of_compilation(message: &Message) -> bool {
     const NAMES: [u32; 9] = [107, 195, 207, 208, 209, 4104, 4121, 4413, 8154];
     NAMES.contains(&message.number)
+}
+
+fn is_change(statement: &StatementKind) -> bool {
+    matches!(
+        statement,
+        StatementKind::Insert(_) | StatementKind::Update(_) | StatementKind::Delete(_)
+    )
+}
+
+/// Whether SQL Server says behind it that the statement has been terminated: rows were changed and are taken back.
+fn terminates(message: &Message) -> bool {
+    const VALUES: [u32; 12] = [220, 232, 512, 515, 517, 535, 547, 2601, 2627, 2628, 8115, 8134];
+    VALUES.contains(&message.number)
 }
 
 /// A text is no xml, which is a value that does not convert.
@@ -393,6 +415,10 @@ impl Session {
             self.shared.set_transactions(self.transactions, self.is_doomed);
             return Err(raised);
         }
+        raised.is_terminated = is_change(&statement.kind)
+            && !aborts
+            && !raised.ends_batch()
+            && raised.messages.iter().any(terminates);
         self.tell_raised(&raised);
         if aborts {
             if self.transactions > 0 {
@@ -416,6 +442,10 @@ impl Session {
         self.frame().procedure = raised.procedure.clone().or_else(|| procedure.clone());
         for message in &raised.messages {
             self.tell(message.clone(), raised.line.max(1));
+        }
+        if raised.is_terminated {
+            let message = Message::of(table::STATEMENT_TERMINATED, []);
+            self.tell(Message { severity: 0, ..message }, raised.line.max(1));
         }
         self.frame().procedure = procedure;
     }

@@ -43,6 +43,7 @@ use crate::values::types::SqlType;
 pub(crate) use aggregate::AGGREGATES;
 pub(crate) use assign::binary as operator_of;
 pub use assign::{execute_assignments, Variables};
+pub(crate) use change::changed_table;
 pub(crate) use into::without_into;
 pub(crate) use metadata::METADATA;
 pub use module::ViewDefinition;

@@ -136,6 +136,7 @@ mod sql_tools;
 mod sql_variables;
 mod sql_view_modules;
 mod sql_views;
+mod sql_violations;
 mod sql_walkthrough;
 mod standby;
 mod states;

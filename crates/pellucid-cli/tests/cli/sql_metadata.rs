@@ -249,8 +249,9 @@ fn an_index_stands_among_the_columns() {
         &[
             "ia",
             "ib",
-            "Msg 2627",
-            "Violation of UNIQUE KEY constraint '@1.b'. Cannot insert duplicate key in object '@1'.",
+            "Msg 2601",
+            "Cannot insert duplicate key row in object 'dbo.@t' with unique index 'ib'. The duplicate key value is (2).",
+            "The statement has been terminated.",
             "Msg 1911",
             "Column name 'none' does not exist in the target table or view.",
             "Msg 1911",

@@ -112,8 +112,8 @@ fn strings_end_with_what_they_have_set() {
 #[test]
 fn transactions_that_an_error_has_ended() {
     let server = Server::new();
-    let duplicate =
-        "Violation of UNIQUE KEY constraint 'x.id'. Cannot insert duplicate key in object 'x'.";
+    let duplicate = "Violation of PRIMARY KEY constraint 'PK_x'. Cannot insert duplicate key in object 'dbo.x'. The duplicate key value is \
+                     (1).";
     server.prints(
         "USE s SET XACT_ABORT ON BEGIN TRAN INSERT x VALUES (2) EXEC ('INSERT x VALUES (1)') INSERT x VALUES (3) COMMIT
          GO

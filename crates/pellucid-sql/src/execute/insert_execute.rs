@@ -4,6 +4,7 @@
 
 use pellucid_tsql::ast::{Execute, Insert};
 
+use super::violation::Change;
 use super::Done;
 use crate::message::{table, Message};
 use crate::savepoint::in_savepoint;
@@ -91,7 +92,9 @@ impl Session {
                 self.translated(|translator| translator.insert_row(insert, &columns))?;
             statements.push((statement, rows));
         }
-        let rows = self.insert_rows(&statements)?;
+        let change = Change::of("INSERT", &insert.target, &[]);
+        let done = self.insert_rows(&statements);
+        let rows = done.map_err(|raised| self.with_constraint(raised, change))?;
         if rows > 0 {
             self.shared.set_identity(self.databases.connection.last_insert_rowid());
         }

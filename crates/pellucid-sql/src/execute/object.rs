@@ -789,6 +789,26 @@ pub(crate) fn constraints(sql: &str) -> Vec<Constraint> {
 /// The names up to the closing bracket; directions and collations aside.
 fn list(tokens: &[String]) -> Vec<String> {
     let mut names = Vec::new();
+/// The names of the foreign keys in the text of a table, in its order; none of one without.
+pub(super) fn reference_names(sql: &str) -> Vec<Option<String>> {
+    let tokens = tokens(sql);
+    let (mut names, mut name, mut depth) = (Vec::new(), None, 0_u32);
+    for (at, token) in tokens.iter().enumerate() {
+        match token.to_ascii_uppercase().as_str() {
+            "(" => depth += 1,
+            ")" => depth = depth.saturating_sub(1),
+            "," if depth == 1 => name = None,
+            "CONSTRAINT" if depth == 1 => name = tokens.get(at + 1).map(|token| name_of(token)),
+            "PRIMARY" | "UNIQUE" | "CHECK" | "DEFAULT" | "NOT" | "COLLATE" if depth == 1 => {
+                name = None;
+            }
+            "REFERENCES" if depth == 1 => names.push(name.take()),
+            _ => {}
+        }
+    }
+    names
+}
+
     let mut is_first = true;
     for token in tokens {
         match token.as_str() {
@@ -893,4 +913,9 @@ mod tests {
         assert_eq!(constraints("CREATE TABLE t(x)"), []);
         assert_eq!(constraints("CREATE TABLE t(x 'unfinished"), []);
     }
+        assert_eq!(reference_names(sql), [Some("fk".to_owned())]);
+        let sql = "CREATE TABLE t(\"references\" int CONSTRAINT d DEFAULT 1 REFERENCES p(a) ON DELETE SET DEFAULT, \
+                   b int CONSTRAINT \"of b\" REFERENCES p, CONSTRAINT c FOREIGN KEY (a, b) REFERENCES p(a, b))";
+        let names = [None, Some("of b".to_owned()), Some("c".to_owned())];
+        assert_eq!(reference_names(sql), names);
 }

@@ -9,6 +9,7 @@ use pellucid_tsql::ast::{
 
 use super::insert_execute::Output;
 use super::output::STAGE;
+use super::violation::Change;
 use super::{is_of_compilation, Done, Raised};
 use crate::instance::Known;
 use crate::message::{table, Message, Result};
@@ -155,13 +156,15 @@ impl Session {
             }
             return self.insert_execute(insert, execute);
         }
+        let change = Change::of("INSERT", &insert.target, &[]);
         if !insert.output.is_empty() {
-            return self.change_with_output(&insert.output, true, |translator| {
+            let done = self.change_with_output(&insert.output, true, |translator| {
                 translator.insert_output(insert, STAGE)
             });
+            return done.map_err(|raised| self.with_constraint(raised, change));
         }
         let translated = self.translation(SourceRef::Insert(insert))?;
-        let rows = self.change(translated.statement())?;
+        let rows = self.change_named(translated.statement(), change)?;
         if rows > 0 {
             self.shared.set_identity(self.databases.connection.last_insert_rowid());
         }
@@ -171,26 +174,30 @@ impl Session {
 
     pub(super) fn update(&mut self, update: &Update) -> Done {
         self.check_writable(&update.target)?;
+        let change = Change::of("UPDATE", &update.target, &update.from);
         if !update.output.is_empty() {
-            return self.change_with_output(&update.output, false, |translator| {
+            let done = self.change_with_output(&update.output, false, |translator| {
                 translator.update_output(update, STAGE)
             });
+            return done.map_err(|raised| self.with_constraint(raised, change));
         }
         let translated = self.translation(SourceRef::Update(update))?;
-        let rows = self.change(translated.statement())?;
+        let rows = self.change_named(translated.statement(), change)?;
         self.count(rows);
         Ok(())
     }
 
     pub(super) fn delete(&mut self, delete: &Delete) -> Done {
         self.check_writable(&delete.target)?;
+        let change = Change::of("DELETE", &delete.target, &delete.from);
         if !delete.output.is_empty() {
-            return self.change_with_output(&delete.output, false, |translator| {
+            let done = self.change_with_output(&delete.output, false, |translator| {
                 translator.delete_output(delete, STAGE)
             });
+            return done.map_err(|raised| self.with_constraint(raised, change));
         }
         let translated = self.translation(SourceRef::Delete(delete))?;
-        let rows = self.change(translated.statement())?;
+        let rows = self.change_named(translated.statement(), change)?;
         self.count(rows);
         Ok(())
     }
@@ -233,6 +240,12 @@ impl Session {
         let Some(frame) = self.frames.last() else { return Err(Raised::cancelled()) };
         let mut prepared = statement.prepare(&self.databases.connection, frame)?;
         Ok(prepared.raw_execute()? as u64)
+    }
+
+    fn change_named(&mut self, statement: &Statement, change: Change<'_>) -> Done<u64> {
+        let done = self.change(statement);
+        let change = Change { statement: Some(statement), ..change };
+        done.map_err(|raised| self.with_constraint(raised, change))
     }
 
     /// The value of an expression, of its own type if no other is asked for.

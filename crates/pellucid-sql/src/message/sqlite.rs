@@ -44,14 +44,14 @@ fn constraint(extended: i32, text: &str) -> Message {
         rusqlite::ffi::SQLITE_CONSTRAINT_NOTNULL => {
             let column = after("NOT NULL constraint failed: ");
             let (table, column) = column.rsplit_once('.').unwrap_or(("", &column));
-            Message::null_refused(column, table)
+            Message::null_refused(column, table, "INSERT")
         }
         rusqlite::ffi::SQLITE_CONSTRAINT_UNIQUE
         | rusqlite::ffi::SQLITE_CONSTRAINT_PRIMARYKEY
         | rusqlite::ffi::SQLITE_CONSTRAINT_ROWID => {
             let columns = after("UNIQUE constraint failed: ");
             let table = columns.split('.').next().unwrap_or_default().to_owned();
-            Message::of(table::DUPLICATE_KEY, [&columns, &table])
+            Message::of(table::DUPLICATE_KEY, [&"UNIQUE KEY", &columns, &table, &""])
         }
         // SQL Server names the constraint and its table; SQLite does not.
         _ => Message::of(table::SQLITE_CODE, [&text, &extended]),

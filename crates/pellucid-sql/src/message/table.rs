@@ -112,6 +112,8 @@ mod tests {
     const SEVERAL: &[u32] = &[
         // A word that is wrong, or a keyword.
         102,
+        // A foreign key that is violated, and one of several.
+        547,
         // What CHECKDB found, or did not check.
         8928,
         // A function without OVER, or one that takes none.

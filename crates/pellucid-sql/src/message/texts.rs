@@ -75,7 +75,24 @@ impl Message {
     }
 
     /// 515: NULL for a column that takes none.
-    pub fn null_refused(column: &str, table: &str) -> Self {
-        Self::of(table::NULL_REFUSED, [&column, &table]).with_state(2)
+    pub fn null_refused(column: &str, table: &str, statement: &str) -> Self {
+        Self::of(table::NULL_REFUSED, [&column, &table, &statement]).with_state(2)
+    }
+
+    /// 547: a constraint of this kind and name that a statement violates, and where.
+    pub fn conflict(
+        [statement, kind, constraint]: [&str; 3],
+        database: &str,
+        table: &str,
+        column: Option<&str>,
+    ) -> Self {
+        let column = column.map_or_else(String::new, |column| format!(", column '{column}'"));
+        Self::of(table::CONFLICT, [&statement, &kind, &constraint, &database, &table, &column])
+            .with_state(0)
+    }
+
+    /// 547 where nobody knows which foreign key it is.
+    pub fn unknown_conflict(statement: &str, database: &str, table: &str) -> Self {
+        Self::of(table::CONFLICT_OF_ANY, [&statement, &table, &database]).with_state(0)
     }
 }

@@ -637,4 +637,18 @@ fn primaries(from: &[TableSource]) -> Vec<&TablePrimary> {
         }
     }
     all
+/// The name of the table that a target is: of the table that FROM gives the name as an alias.
+pub(crate) fn changed_table<'a>(name: &'a ObjectName, from: &'a [TableSource]) -> &'a ObjectName {
+    let meant = |primary: &&'a TablePrimary| match primary {
+        TablePrimary::Table { alias: Some(alias), .. } => {
+            name.is_bare() && same(alias.as_str(), name.object.as_str())
+        }
+        _ => false,
+    };
+    match primaries(from).into_iter().find(meant) {
+        Some(TablePrimary::Table { name, .. }) => name,
+        _ => name,
+    }
+}
+
 }
