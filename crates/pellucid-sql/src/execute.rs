@@ -26,6 +26,7 @@ mod pending;
 mod procedure;
 mod provider;
 mod query;
+mod referenced;
 mod request;
 mod restore;
 mod restore_log;

@@ -1,5 +1,5 @@
-//! Goal: a change that a constraint does not take is refused in SQL Server's words, with the constraint's name, and 3621 behind
-//! it.
+//! Goal: a change that a constraint does not take is refused in SQL Server's words, with the constraint's name, and 3621 behind it; a
+//! foreign key to nothing is not made.
 //!
 //! Method: tables with named constraints and without, in a database, in tempdb and as variables. The texts are those of Microsoft's
 //! table of messages, filled in by hand.
@@ -181,4 +181,64 @@ fn foreign_keys_both_ways() {
                   SELECT CONCAT(COUNT(*), ' ', @@TRANCOUNT) FROM c";
     let shown = told(&server, script);
     assert_eq!(shown.last().map(String::as_str), Some("2 0"), "{shown:?}");
+}
+
+#[test]
+fn a_foreign_key_to_nothing_is_not_made() {
+    let server = server();
+    let not_made = [
+        "Msg 1750, Level 16, State 1",
+        "Could not create constraint or index. See previous errors.",
+    ];
+    for (statement, header, text) in [
+        (
+            "CREATE TABLE x(a int, CONSTRAINT FK_x FOREIGN KEY (a) REFERENCES dbo.nosuch(id))",
+            "Msg 1767",
+            "Foreign key 'FK_x' references invalid table 'dbo.nosuch'.",
+        ),
+        (
+            "ALTER TABLE plain ADD CONSTRAINT FK_x FOREIGN KEY (u) REFERENCES nosuch(id)",
+            "Msg 1767",
+            "Foreign key 'FK_x' references invalid table 'nosuch'.",
+        ),
+        (
+            "ALTER TABLE plain ADD z int NULL CONSTRAINT FK_x REFERENCES nosuch(id)",
+            "Msg 1767",
+            "Foreign key 'FK_x' references invalid table 'nosuch'.",
+        ),
+        (
+            "CREATE TABLE x(a int CONSTRAINT FK_x REFERENCES p(nosuch))",
+            "Msg 1770",
+            "Foreign key 'FK_x' references invalid column 'nosuch' in referenced table 'dbo.p'.",
+        ),
+        (
+            "CREATE TABLE x(a int CONSTRAINT FK_x REFERENCES k(n))",
+            "Msg 1776",
+            "There are no primary or candidate keys in the referenced table 'dbo.k' that match the referencing column list in the \
+             foreign key 'FK_x'.",
+        ),
+        (
+            "CREATE TABLE x(a int CONSTRAINT FK_x REFERENCES c)",
+            "Msg 1773",
+            "Foreign key 'FK_x' has implicit reference to object 'dbo.c' which does not have a primary key defined on it.",
+        ),
+        (
+            "CREATE TABLE x(a int CONSTRAINT FK_x REFERENCES master.dbo.p(id))",
+            "Msg 1763",
+            "Cross-database foreign key references are not supported. Foreign key 'master.dbo.p'.",
+        ),
+    ] {
+        let header = format!("{header}, Level 16, State 0");
+        let expected = [&*header, text, not_made[0], not_made[1]];
+        assert_eq!(told(&server, statement), expected, "{statement}");
+        let left = "IF OBJECT_ID('x') IS NOT NULL OR COL_LENGTH('plain', 'z') IS NOT NULL PRINT 'made'";
+        assert_eq!(told(&server, left), [""; 0], "{statement}");
+    }
+    for statement in [
+        "ALTER TABLE plain ADD CONSTRAINT FK_ok FOREIGN KEY (u) REFERENCES plain(id)",
+        "CREATE TABLE self(id int PRIMARY KEY, a int REFERENCES self(id), b int REFERENCES dbo.self)",
+        "CREATE TABLE y(a int REFERENCES d.dbo.p(id), b int REFERENCES plain, c varchar(9) REFERENCES k(a))",
+    ] {
+        assert_eq!(told(&server, statement), [""; 0], "{statement}");
+    }
 }

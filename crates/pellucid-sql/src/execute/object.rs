@@ -194,6 +194,7 @@ impl Session {
     fn create_table(&mut self, create: &CreateTable) -> Done {
         let (schema, sqlite) = self.new_table(&create.name)?;
         let (sql, _) = table_text(&schema, &sqlite, &create.elements)?;
+        self.check_referenced(&schema, &sqlite, &create.elements)?;
         self.make_table(&schema, &sqlite, &sql, &create.elements)
     }
 
@@ -221,12 +222,13 @@ impl Session {
                         }
                     }
                 }
+                self.check_referenced(&schema, &sqlite, elements)?;
                 in_savepoint(&self.databases.connection, |connection| {
                     connection.execute_batch(&columns)?;
-                    match constraints.is_empty() {
-                        true => Ok(()),
-                        false => self.add_constraints(&schema, &sqlite, &constraints),
+                    if !constraints.is_empty() {
+                        self.add_constraints(&schema, &sqlite, &constraints)?;
                     }
+                    self.check_referenced_keys(&schema, &sqlite, elements)
                 })
             }
             AlterTable::DropColumns { if_exists, columns } => {
@@ -373,7 +375,8 @@ impl Session {
                     self.put_index(schema, table, name, index.unique, columns, &index.include)
                 }
                 _ => Ok(()),
-            })
+            })?;
+            self.check_referenced_keys(schema, table, elements)
         })
     }
 
@@ -786,9 +789,6 @@ pub(crate) fn constraints(sql: &str) -> Vec<Constraint> {
     found
 }
 
-/// The names up to the closing bracket; directions and collations aside.
-fn list(tokens: &[String]) -> Vec<String> {
-    let mut names = Vec::new();
 /// The names of the foreign keys in the text of a table, in its order; none of one without.
 pub(super) fn reference_names(sql: &str) -> Vec<Option<String>> {
     let tokens = tokens(sql);
@@ -809,6 +809,9 @@ pub(super) fn reference_names(sql: &str) -> Vec<Option<String>> {
     names
 }
 
+/// The names up to the closing bracket; directions and collations aside.
+fn list(tokens: &[String]) -> Vec<String> {
+    let mut names = Vec::new();
     let mut is_first = true;
     for token in tokens {
         match token.as_str() {
@@ -910,12 +913,12 @@ mod tests {
             of("UQ \"two\"", false, &["a", "b"]),
         ];
         assert_eq!(found, expected);
-        assert_eq!(constraints("CREATE TABLE t(x)"), []);
-        assert_eq!(constraints("CREATE TABLE t(x 'unfinished"), []);
-    }
         assert_eq!(reference_names(sql), [Some("fk".to_owned())]);
         let sql = "CREATE TABLE t(\"references\" int CONSTRAINT d DEFAULT 1 REFERENCES p(a) ON DELETE SET DEFAULT, \
                    b int CONSTRAINT \"of b\" REFERENCES p, CONSTRAINT c FOREIGN KEY (a, b) REFERENCES p(a, b))";
         let names = [None, Some("of b".to_owned()), Some("c".to_owned())];
         assert_eq!(reference_names(sql), names);
+        assert_eq!(constraints("CREATE TABLE t(x)"), []);
+        assert_eq!(constraints("CREATE TABLE t(x 'unfinished"), []);
+    }
 }

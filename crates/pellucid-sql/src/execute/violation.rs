@@ -11,6 +11,8 @@ use pellucid_tsql::ast::{ChangeTarget, ObjectName, TableSource};
 use rusqlite::ffi::ErrorCode;
 use rusqlite::OptionalExtension;
 
+pub(super) use reference::Reference;
+
 use super::object::constraints;
 use super::{Done, Raised};
 use crate::message::{table, Message};
@@ -201,7 +203,7 @@ impl Session {
         }
     }
 
-    fn columns_of_index(&self, schema: &str, index: &str) -> Done<Vec<String>> {
+    pub(super) fn columns_of_index(&self, schema: &str, index: &str) -> Done<Vec<String>> {
         let sql = "SELECT coalesce(name, '') FROM pragma_index_info(?1, ?2) ORDER BY seqno";
         let mut statement = self.databases.connection.prepare_cached(sql)?;
         let names = statement.query_map([index, schema], |row| row.get(0))?;

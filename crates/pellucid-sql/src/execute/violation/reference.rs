@@ -10,14 +10,14 @@ use crate::session::{object_id, split, Session};
 use crate::translate::quoted;
 
 /// A foreign key.
-struct Reference {
+pub(in crate::execute) struct Reference {
     /// The table that has it, and its number there.
-    child: String,
-    number: i64,
-    parent: String,
-    name: String,
+    pub child: String,
+    pub number: i64,
+    pub parent: String,
+    pub name: String,
     /// Its own columns, and those that they refer to.
-    columns: Vec<(String, String)>,
+    pub columns: Vec<(String, String)>,
 }
 
 impl Session {
@@ -61,7 +61,7 @@ impl Session {
     }
 
     /// Those of the table, and those of others that refer to it.
-    fn references_of(
+    pub(in crate::execute) fn references_of(
         &self,
         schema: &str,
         sqlite: &str,

@@ -46,6 +46,18 @@ rows! {
         "Could not create constraint or index. See previous errors.";
     1752, 16, UNKNOWN_COLUMN_OF =
         "Column '{column}' in table '{table}' is invalid for creating a default constraint.";
+    1763, 16, KEY_ACROSS_DATABASES =
+        "Cross-database foreign key references are not supported. Foreign key '{table}'.";
+    1767, 16, KEY_OF_NO_TABLE = "Foreign key '{key}' references invalid table '{table}'.";
+    1768, 16, KEY_OF_NO_USER_TABLE =
+        "Foreign key '{key}' references object '{table}' which is not a user table.";
+    1770, 16, KEY_OF_NO_COLUMN =
+        "Foreign key '{key}' references invalid column '{column}' in referenced table '{table}'.";
+    1773, 16, KEY_WITHOUT_PRIMARY =
+        "Foreign key '{key}' has implicit reference to object '{table}' which does not have a primary key defined on it.";
+    1776, 16, KEY_OF_NO_KEY =
+        "There are no primary or candidate keys in the referenced table '{table}' that match the referencing column list in \
+         the foreign key '{key}'.";
     1779, 16, PRIMARY_KEY_TWICE = "Table '{table}' already has a primary key defined on it.";
     1781, 16, DEFAULT_TWICE = "Column already has a DEFAULT bound to it.";
     1911, 16, UNKNOWN_COLUMN_OF_KEY =
