@@ -37,8 +37,8 @@ mod steps;
 mod trace;
 mod transaction;
 mod view;
-mod worker;
 mod violation;
+mod worker;
 
 use std::sync::Arc;
 
@@ -60,8 +60,8 @@ pub(crate) use module::Ready;
 pub(crate) use object::{constraints as key_constraints, first_name as first_name_of, Constraint};
 pub(crate) use procedure::{access, job_procedures, log_path, size_kb, PROCEDURES};
 pub(crate) use set::state_of_switch;
-pub(crate) use worker::state_of_process;
 pub(crate) use violation::Violation;
+pub(crate) use worker::state_of_process;
 
 /// Where execution goes on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -83,8 +83,8 @@ pub(crate) enum Flow {
 pub(crate) struct Raised {
     /// Its messages; the last one is what CATCH sees.
     pub messages: Vec<Message>,
-    /// The line of the batch; 0 until a statement has put its own.
-    pub line: u32,
+    /// The line of the batch; none until a statement has put its own.
+    pub line: Option<u32>,
     /// The procedure it was raised in.
     pub procedure: Option<Arc<str>>,
     /// Whether the sink has them.
@@ -97,11 +97,11 @@ pub(crate) struct Raised {
     pub is_raised: bool,
     /// How many frames there were when a statement could not be compiled: the TRY blocks of the last one do not catch it.
     pub uncompiled: Option<usize>,
-}
     /// The constraint that SQLite has told of, until its message has its name.
     pub violation: Option<Violation>,
     /// The statement alone was ended: 3621 follows where nothing catches it.
     pub is_terminated: bool,
+}
 
 /// What executing gives.
 pub(crate) type Done<T = ()> = Result<T, Raised>;
@@ -142,16 +142,16 @@ impl Raised {
     pub fn of(messages: Vec<Message>) -> Self {
         Self {
             messages,
-            line: 0,
+            line: None,
             procedure: None,
             is_told: false,
             is_cancelled: false,
             is_thrown: false,
             is_raised: false,
             uncompiled: None,
-        }
             violation: None,
             is_terminated: false,
+        }
     }
 
     /// Nothing more is executed.
@@ -162,6 +162,11 @@ impl Raised {
     /// Nothing more is executed, as the session has ended. It is told.
     pub fn ended() -> Self {
         Self { is_told: true, is_thrown: true, ..Self::of(Vec::new()) }
+    }
+
+    /// The same, said of the call of a procedure, before its first line.
+    pub fn at_call(self, procedure: &str) -> Self {
+        Self { line: Some(0), procedure: Some(procedure.into()), ..self }
     }
 
     /// The same with a message behind.
@@ -269,7 +274,7 @@ impl Session {
                 (parsed.statements, parsed.undeclared)
             }
             Err(error) => {
-                let line = error.line;
+                let line = Some(error.line);
                 return Err(Raised { line, ..Message::from(error).into() });
             }
         };
@@ -398,8 +403,8 @@ impl Session {
             }
             Err(raised) => raised,
         };
-        if raised.line == 0 {
-            raised.line = statement.line;
+        if raised.line.is_none() {
+            raised.line = Some(statement.line);
             raised.procedure = raised.procedure.or(self.frame().procedure.clone());
         }
         if self.cancel.is_asked() {
@@ -410,16 +415,16 @@ impl Session {
         self.shared.end_statement(Some(0), number);
         self.watch_transaction();
         let aborts = raised.aborts_transaction() || (self.settings.abort && !raised.is_raised);
+        raised.is_terminated = is_change(&statement.kind)
+            && !aborts
+            && !raised.ends_batch()
+            && raised.messages.iter().any(terminates);
         if raised.is_cancelled || raised.is_told || self.tries > 0 {
             // Caught or not, such a transaction only ends by ROLLBACK.
             self.is_doomed |= aborts && self.transactions > 0 && !raised.is_cancelled;
             self.shared.set_transactions(self.transactions, self.is_doomed);
             return Err(raised);
         }
-        raised.is_terminated = is_change(&statement.kind)
-            && !aborts
-            && !raised.ends_batch()
-            && raised.messages.iter().any(terminates);
         self.tell_raised(&raised);
         if aborts {
             if self.transactions > 0 {
@@ -442,11 +447,11 @@ impl Session {
         let procedure = self.frame().procedure.clone();
         self.frame().procedure = raised.procedure.clone().or_else(|| procedure.clone());
         for message in &raised.messages {
-            self.tell(message.clone(), raised.line.max(1));
+            self.tell(message.clone(), raised.line.unwrap_or(1));
         }
         if raised.is_terminated {
             let message = Message::of(table::STATEMENT_TERMINATED, []);
-            self.tell(Message { severity: 0, ..message }, raised.line.max(1));
+            self.tell(Message { severity: 0, ..message }, raised.line.unwrap_or(1));
         }
         self.frame().procedure = procedure;
     }

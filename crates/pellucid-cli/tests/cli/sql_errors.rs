@@ -131,3 +131,45 @@ fn raiserror_formats_what_it_is_given() {
     let expected = expected.map(|(number, text)| (number.to_owned(), text.to_owned()));
     assert_eq!(errors(&told.all()), expected);
 }
+
+#[test]
+fn calls_are_told_with_the_name_of_the_procedure() {
+    let server = Server::with(&[]);
+    let procedures = "CREATE PROCEDURE p @a int, @b datetime = NULL AS PRINT 'called'
+GO
+CREATE PROCEDURE opens AS BEGIN TRAN";
+    server.run(procedures).succeeded();
+    let not_int = "Error converting data type varchar to int.";
+    for (call, number, level, state, text) in [
+        ("EXEC p 'abc', 1", 8114, 16, 5, not_int),
+        ("DECLARE @r int EXEC @r = dbo.p @a = 'abc'", 8114, 16, 5, not_int),
+        ("EXEC p N'abc'", 8114, 16, 5, "Error converting data type nvarchar to int."),
+        ("EXEC p 1, 'never'", 8114, 16, 5, "Error converting data type varchar to datetime."),
+        ("EXEC p", 201, 16, 4, "Procedure or function 'p' expects parameter '@a', which was not supplied."),
+        ("EXEC p 1, 2, 3", 8144, 16, 2, "Procedure or function p has too many arguments specified."),
+        ("EXEC p @none = 1", 8145, 16, 1, "@none is not a parameter for procedure p."),
+        (
+            "EXEC opens",
+            266,
+            16,
+            2,
+            "Transaction count after EXECUTE indicates a mismatching number of BEGIN and COMMIT statements. Previous count = 0, \
+             current count = 1.",
+        ),
+    ] {
+        let told = server.run(&format!("PRINT 'a'\n{call}")).all();
+        let name = if number == 266 { "opens" } else { "p" };
+        let start = format!("Msg {number}, Level {level}, State {state}, ");
+        let header = told.lines().find(|line| line.starts_with("Msg ")).unwrap_or_default();
+        let end = format!(", Procedure {name}, Line 0");
+        assert!(header.starts_with(&start) && header.ends_with(&end), "{call}\n{told}");
+        assert_eq!(errors(&told)[0].1, text, "{call}");
+        assert!(!told.contains("called"), "{told}");
+    }
+    prints(
+        &server,
+        "BEGIN TRY EXEC p 'abc' END TRY
+         BEGIN CATCH SELECT ERROR_NUMBER(), ERROR_LINE(), ERROR_PROCEDURE(), ERROR_STATE() END CATCH",
+        &["8114|0|p|5"],
+    );
+}

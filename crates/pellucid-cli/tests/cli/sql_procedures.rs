@@ -66,7 +66,7 @@ EXEC @p @width = 1;"
         ("EXEC area @none = 1", "8145"),
         ("DECLARE @o int EXEC area @width = @o OUTPUT", "8162"),
         ("EXEC nowhere", "2812"),
-        ("EXEC area 'x'", "245"),
+        ("EXEC area 'x'", "8114"),
     ] {
         assert_eq!(refused(&server, call), [number], "{call}");
     }

@@ -47,7 +47,7 @@ fn collect<'s>(
                     let name = &declaration.variable().0;
                     if !names.insert(name.to_lowercase()) {
                         let raised = Raised::from(Message::of(table::DECLARED_TWICE, [name]));
-                        return Err(Raised { line: statement.line, ..raised });
+                        return Err(Raised { line: Some(statement.line), ..raised });
                     }
                     found.push(declaration);
                 }
@@ -167,12 +167,12 @@ impl Session {
         let (remarks, before): (Vec<_>, Vec<_>) =
             before.iter().cloned().partition(Message::informs);
         for message in remarks {
-            self.tell(message, raised.line.max(1));
+            self.tell(message, raised.line.unwrap_or(1));
         }
         self.shared.push_caught(Caught {
             message: message.clone(),
             before,
-            line: raised.line.max(1),
+            line: raised.line.unwrap_or(1),
             procedure: raised.procedure.clone(),
         });
         let done = self.run_block(catch);
@@ -186,7 +186,7 @@ impl Session {
                 self.shared.caught().ok_or_else(|| Message::of(table::THROW_OUTSIDE_CATCH, []))?;
             let raised = Raised::of(caught.before).and(caught.message);
             return Ok(Raised {
-                line: caught.line,
+                line: Some(caught.line),
                 procedure: caught.procedure,
                 is_thrown: true,
                 ..raised
@@ -290,7 +290,7 @@ impl Session {
         if self.tries == 0 {
             before.iter().for_each(|one| self.tell(message(one), one.line));
         }
-        Err(Raised { line: last.line, ..message(last).into() })
+        Err(Raised { line: Some(last.line), ..message(last).into() })
     }
 
     /// Before anything is executed: each variable is there, and is NULL, wherever its declaration stands. What is wrong

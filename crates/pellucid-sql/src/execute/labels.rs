@@ -14,7 +14,7 @@ pub(super) fn check(statements: &[Statement]) -> Done {
     found.look(statements, &mut Vec::new())?;
     for (name, line, scope) in &found.jumps {
         let label = name.as_str().to_lowercase();
-        let at_line = |message: Message| Raised { line: *line, ..message.into() };
+        let at_line = |message: Message| Raised { line: Some(*line), ..message.into() };
         match found.labels.iter().find(|(other, _)| *other == label) {
             None => return Err(at_line(Message::of(table::UNKNOWN_LABEL, [&name.as_str()]))),
             Some((_, tries)) if !scope.starts_with(tries) => {
@@ -48,7 +48,7 @@ impl Found {
                     let label = name.as_str().to_lowercase();
                     if self.labels.iter().any(|(other, _)| *other == label) {
                         let message = Message::of(table::LABEL_TWICE, [&name.as_str()]);
-                        return Err(Raised { line: statement.line, ..message.into() });
+                        return Err(Raised { line: Some(statement.line), ..message.into() });
                     }
                     self.labels.push((label, scope.clone()));
                 }

@@ -12,7 +12,7 @@ use pellucid_tsql::ast::{
 use pellucid_tsql::parse_as;
 
 use super::procedure::{after, named, Arguments, Given};
-use super::{control, labels, Done, Flow};
+use super::{control, labels, Done, Flow, Raised};
 use crate::instance::{Known, Module, ModuleKind, MASTER};
 use crate::message::{table, Message};
 use crate::session::{object_id, split, sqlite_name, Frame, Session};
@@ -176,8 +176,9 @@ impl Session {
         }
         let ready = self.ready(module)?;
         let name: Arc<str> = Arc::from(ready.procedure.name.object.as_str());
-        let (mut frame, outputs) = self.bound(&ready.procedure, &name, given)?;
-        frame.procedure = Some(name);
+        let bound = self.bound(&ready.procedure, &name, given);
+        let (mut frame, outputs) = bound.map_err(|raised| raised.at_call(&name))?;
+        frame.procedure = Some(Arc::clone(&name));
         frame.text = module.definition.as_str().into();
         let transactions = self.transactions;
         let here = self.databases.current_name();
@@ -211,7 +212,8 @@ impl Session {
         }
         if self.transactions != transactions {
             let counts: [&dyn std::fmt::Display; 2] = [&transactions, &self.transactions];
-            return Err(Message::of(table::TRANSACTIONS_MISMATCH, counts).into());
+            let mismatch = Message::of(table::TRANSACTIONS_MISMATCH, counts).with_state(2);
+            return Err(Raised::from(mismatch).at_call(&name));
         }
         Ok((flow, returned))
     }
@@ -283,7 +285,7 @@ impl Session {
                     if one.output.is_some() && !parameter.output {
                         return Err(Message::of(table::NOT_AN_OUTPUT, [own]).into());
                     }
-                    one.converted(data_type)?
+                    one.as_parameter(data_type)?
                 }
                 (None, Some(default)) => self.default_value(default, data_type)?,
                 (None, None) => return Err(Message::argument_missing(name, own).into()),

@@ -30,7 +30,7 @@ use crate::message::{table, Message};
 use crate::session::{Frame, Session};
 use crate::translate::{VariableTypes, Variables};
 use crate::values::convert::{convert, natural_type, Value};
-use crate::values::types::{Family, SqlType};
+use crate::values::types::{Family, Length, SqlType};
 
 /// An argument: its value, and the variable that OUTPUT names.
 #[derive(Debug, Clone)]
@@ -48,6 +48,24 @@ impl Given {
     /// The value as one of another type.
     pub fn converted(&self, to: SqlType) -> Done<Value> {
         Ok(convert(self.value.clone(), self.data_type, to, None)?)
+    }
+
+    /// The value as one of a parameter: what does not convert is 8114.
+    pub fn as_parameter(&self, to: SqlType) -> Done<Value> {
+        use crate::values::Error;
+        let from = self.data_type;
+        let done = convert(self.value.clone(), from, to, None);
+        Ok(done.map_err(|error| match error {
+            Error::NotConvertible(..)
+            | Error::NotADate
+            | Error::DateOutOfRange(..)
+            | Error::OverflowedInt(..)
+            | Error::OverflowedSmall(..)
+            | Error::NotMoney
+            | Error::NotSmallMoney
+            | Error::NotAGuid => Error::ErrorConverting(from, to),
+            error => error,
+        })?)
     }
 
     /// What goes back to the variable that OUTPUT names.
@@ -71,11 +89,12 @@ impl<'a> Arguments<'a> {
         parameters: &'static [&'static str],
     ) -> Done<Self> {
         if given.len() > parameters.len() {
-            return Err(Message::too_many_arguments(procedure).into());
+            return Err(Raised::from(Message::too_many_arguments(procedure)).at_call(procedure));
         }
         for one in given.iter().filter_map(|one| one.parameter.as_deref()) {
             if !parameters.iter().any(|parameter| parameter.eq_ignore_ascii_case(one)) {
-                return Err(Message::of(table::UNKNOWN_PARAMETER, [&one, &procedure]).into());
+                let unknown = Message::of(table::UNKNOWN_PARAMETER, [&one, &procedure]);
+                return Err(Raised::from(unknown).at_call(procedure));
             }
         }
         Ok(Self { procedure, given, parameters })
@@ -105,12 +124,12 @@ impl<'a> Arguments<'a> {
     /// The same where it has to be given.
     pub(super) fn required(&self, at: usize) -> Done<String> {
         let missing = || Message::argument_missing(self.procedure, self.parameters[at]);
-        Ok(self.text(at)?.ok_or_else(missing)?)
+        self.text(at)?.ok_or_else(|| Raised::from(missing()).at_call(self.procedure))
     }
 
     fn integer(&self, at: usize) -> Done<Option<i64>> {
         let Some(given) = self.find(at) else { return Ok(None) };
-        match given.converted(SqlType::BigInt)? {
+        match given.as_parameter(SqlType::BigInt)? {
             Value::Integer(number) => Ok(Some(number)),
             _ => Ok(None),
         }
@@ -467,6 +486,11 @@ impl Session {
             }
             ArgumentValue::Default => (Value::Null, None),
         };
+        if let ArgumentValue::Literal { value: Literal::String(text), .. } = &argument.value {
+            if !text.national {
+                data_type = Some(SqlType::VarChar(Length::Max));
+            }
+        }
         let is_default = argument.value == ArgumentValue::Default;
         let data_type = data_type.unwrap_or_else(|| natural_type(&value));
         Ok(Given { parameter, value, data_type, output, is_default })
@@ -510,7 +534,7 @@ impl Session {
                         Message::of(table::PARAMETER_MISSING, [&text, &parameter.name]).into()
                     );
                 };
-                let value = values[found].converted(parameter.data_type)?;
+                let value = values[found].as_parameter(parameter.data_type)?;
                 if !frame.declare(&parameter.name, parameter.data_type, value) {
                     return Err(Message::of(table::DECLARED_TWICE, [&parameter.name]).into());
                 }
