@@ -209,7 +209,8 @@ impl Raised {
 /// Microsoft's "TRY...CATCH", errors unaffected by it.
 fn is_of_compilation(message: &Message) -> bool {
     const NAMES: [u32; 9] = [107, 195, 207, 208, 209, 4104, 4121, 4413, 8154];
-    NAMES.contains(&message.number)
+    const COUNTS: [u32; 6] = [109, 110, 120, 121, 213, 10709];
+    NAMES.contains(&message.number) || COUNTS.contains(&message.number)
 }
 
 fn is_change(statement: &StatementKind) -> bool {

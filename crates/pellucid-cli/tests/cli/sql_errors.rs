@@ -173,3 +173,39 @@ CREATE PROCEDURE opens AS BEGIN TRAN";
         &["8114|0|p|5"],
     );
 }
+
+#[test]
+fn an_insert_with_another_number_of_values_is_refused() {
+    let server = Server::with(&[]);
+    let values = |which: &str| {
+        format!(
+            "There are {which} columns in the INSERT statement than values specified in the VALUES clause. The number of values in \
+             the VALUES clause must match the number of columns specified in the INSERT statement."
+        )
+    };
+    let items = |which: &str| {
+        format!(
+            "The select list for the INSERT statement contains {which} items than the insert list. The number of SELECT values must \
+             match the number of INSERT columns."
+        )
+    };
+    let table =
+        "Column name or number of supplied values does not match table definition.".to_owned();
+    let rows = "The number of columns for each row in a table value constructor must be the same."
+        .to_owned();
+    for (insert, number, text) in [
+        ("(a, b) VALUES (1)", "Msg 109", values("more")),
+        ("(a, b) VALUES (1, 2, 3)", "Msg 110", values("fewer")),
+        ("(a, b) SELECT 1", "Msg 120", items("fewer")),
+        ("(a, b) SELECT 1, 2, 3", "Msg 121", items("more")),
+        ("(a, b) VALUES (1, 2), (3)", "Msg 10709", rows.clone()),
+        ("VALUES (1, 2), (3)", "Msg 10709", rows),
+        ("VALUES (1)", "Msg 213", table.clone()),
+        ("SELECT 1, 2, 3", "Msg 213", table),
+    ] {
+        let script = format!(
+            "CREATE TABLE #t(a int, b int)\nGO\nBEGIN TRY INSERT #t {insert} END TRY BEGIN CATCH PRINT 'no' END CATCH PRINT 'no'"
+        );
+        prints(&server, &script, &[number, &text]);
+    }
+}

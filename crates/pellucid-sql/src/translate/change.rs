@@ -3,6 +3,8 @@
 //! What stands in a FROM clause finds the rows first, by what identifies them; the change goes by that. Where several
 //! joined rows belong to one row, UPDATE takes any of them, as SQL Server does.
 
+use std::cmp::Ordering;
+
 use pellucid_tsql::ast::{
     ChangeTarget, ColumnName, CommonTable, Condition, Delete, Insert, InsertSource, Name,
     ObjectName, SetTarget, TablePrimary, TableSource, Top, Update,
@@ -83,6 +85,7 @@ impl Work<'_> {
         let (table, name) = self.target_table(&insert.target, view)?;
         refuse_rows_of_server(&table, &name)?;
         let columns = target_columns(&table, &insert.columns, &name)?;
+        let listed = !insert.columns.is_empty();
         let into = format!("INSERT INTO {}", table.sqlite);
         let list: Vec<String> = columns.iter().map(|column| quoted(&column.sqlite)).collect();
         let list = list.join(", ");
@@ -99,8 +102,13 @@ impl Work<'_> {
             }
             InsertSource::Values(rows) => {
                 let mut texts = Vec::new();
+                let width = rows.first().map_or(0, Vec::len);
+                if rows.iter().any(|row| row.len() != width) {
+                    return Err(Message::of(table::UNEQUAL_ROWS, []));
+                }
+                let told = (table::FEWER_VALUES, table::MORE_VALUES);
+                counts_match(width, columns.len(), listed.then_some(told))?;
                 for row in rows {
-                    counts_match(row.len(), columns.len())?;
                     let mut values = Vec::new();
                     for (value, column) in row.iter().zip(&columns) {
                         values.push(match value {
@@ -127,7 +135,8 @@ impl Work<'_> {
             }
             InsertSource::Query(query) => {
                 let relation = self.query(query, view, false)?;
-                counts_match(relation.columns.len(), columns.len())?;
+                let told = (table::FEWER_ITEMS, table::MORE_ITEMS);
+                counts_match(relation.columns.len(), columns.len(), listed.then_some(told))?;
                 let mut values = Vec::new();
                 for (at, (from, column)) in relation.columns.iter().zip(&columns).enumerate() {
                     let value = Typed {
@@ -165,7 +174,7 @@ impl Work<'_> {
     /// INSERT of one row that EXECUTE has given, whose values are the parameters.
     fn executed_row(&mut self, insert: &Insert, given: &[ResultColumn]) -> Result<String> {
         let (table, name, columns) = self.executed_columns(insert)?;
-        counts_match(given.len(), columns.len())?;
+        counts_match(given.len(), columns.len(), None)?;
         let mut values = Vec::new();
         for (at, (from, column)) in given.iter().zip(&columns).enumerate() {
             let number = self.parameter(Parameter::Row(at));
@@ -584,10 +593,17 @@ fn default_of(column: &TableColumn) -> String {
     column.default.clone().map_or_else(|| "NULL".to_owned(), |default| format!("({default})"))
 }
 
-fn counts_match(values: usize, columns: usize) -> Result<()> {
-    match values == columns {
-        true => Ok(()),
-        false => Err(Message::of(table::VALUES_DO_NOT_MATCH, [])),
+/// 213, or what is said of fewer and of more values where the columns are listed.
+fn counts_match(
+    values: usize,
+    columns: usize,
+    listed: Option<(table::Row<0>, table::Row<0>)>,
+) -> Result<()> {
+    match (values.cmp(&columns), listed) {
+        (Ordering::Equal, _) => Ok(()),
+        (Ordering::Less, Some((fewer, _))) => Err(Message::of(fewer, [])),
+        (Ordering::Greater, Some((_, more))) => Err(Message::of(more, [])),
+        (_, None) => Err(Message::of(table::VALUES_DO_NOT_MATCH, [])),
     }
 }
 
@@ -621,6 +637,20 @@ fn target_columns(table: &Table, names: &[Name], shown: &str) -> Result<Vec<Tabl
     Ok(columns)
 }
 
+/// The name of the table that a target is: of the table that FROM gives the name as an alias.
+pub(crate) fn changed_table<'a>(name: &'a ObjectName, from: &'a [TableSource]) -> &'a ObjectName {
+    let meant = |primary: &&'a TablePrimary| match primary {
+        TablePrimary::Table { alias: Some(alias), .. } => {
+            name.is_bare() && same(alias.as_str(), name.object.as_str())
+        }
+        _ => false,
+    };
+    match primaries(from).into_iter().find(meant) {
+        Some(TablePrimary::Table { name, .. }) => name,
+        _ => name,
+    }
+}
+
 /// The tables of a FROM clause as they are written.
 fn primaries(from: &[TableSource]) -> Vec<&TablePrimary> {
     let mut all = Vec::new();
@@ -637,18 +667,4 @@ fn primaries(from: &[TableSource]) -> Vec<&TablePrimary> {
         }
     }
     all
-/// The name of the table that a target is: of the table that FROM gives the name as an alias.
-pub(crate) fn changed_table<'a>(name: &'a ObjectName, from: &'a [TableSource]) -> &'a ObjectName {
-    let meant = |primary: &&'a TablePrimary| match primary {
-        TablePrimary::Table { alias: Some(alias), .. } => {
-            name.is_bare() && same(alias.as_str(), name.object.as_str())
-        }
-        _ => false,
-    };
-    match primaries(from).into_iter().find(meant) {
-        Some(TablePrimary::Table { name, .. }) => name,
-        _ => name,
-    }
-}
-
 }

@@ -10,8 +10,20 @@ rows! {
         "The column prefix '{prefix}' does not match with a table name or alias name used in the query.";
     108, 15, ORDER_BY_POSITION =
         "The ORDER BY position number {position} is out of range of the number of items in the select list.";
+    109, 15, FEWER_VALUES =
+        "There are more columns in the INSERT statement than values specified in the VALUES clause. The number of values in \
+         the VALUES clause must match the number of columns specified in the INSERT statement.";
+    110, 15, MORE_VALUES =
+        "There are fewer columns in the INSERT statement than values specified in the VALUES clause. The number of values in \
+         the VALUES clause must match the number of columns specified in the INSERT statement.";
     116, 16, MORE_THAN_ONE_COLUMN =
         "Only one expression can be specified in the select list when the subquery is not introduced with EXISTS.";
+    120, 15, FEWER_ITEMS =
+        "The select list for the INSERT statement contains fewer items than the insert list. The number of SELECT values \
+         must match the number of INSERT columns.";
+    121, 15, MORE_ITEMS =
+        "The select list for the INSERT statement contains more items than the insert list. The number of SELECT values \
+         must match the number of INSERT columns.";
     127, 15, NEGATIVE_TOP = "A TOP N or FETCH rowcount value may not be negative.";
     130, 15, AGGREGATE_IN_AGGREGATE =
         "Cannot perform an aggregate function on an expression containing an aggregate or a subquery.";
