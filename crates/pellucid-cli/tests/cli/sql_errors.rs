@@ -209,3 +209,31 @@ fn an_insert_with_another_number_of_values_is_refused() {
         prints(&server, &script, &[number, &text]);
     }
 }
+
+#[test]
+fn sp_executesql_takes_national_text() {
+    let server = Server::with(&[]);
+    let refused = |parameter: &str| {
+        format!("Procedure expects parameter '@{parameter}' of type 'ntext/nchar/nvarchar'.")
+    };
+    for (call, number, text) in [
+        ("'SELECT 1'", "Msg 214", refused("statement")),
+        ("N'SELECT @p', '@p int', 1", "Msg 214", refused("params")),
+        ("5", "Msg 214", refused("statement")),
+        (
+            "N'SELECT @p', N'@p int'",
+            "Msg 8178",
+            "The parameterized query '(@p int)SELECT @p' expects the parameter '@p', which was not supplied.".to_owned(),
+        ),
+        ("N'SELECT @p', N'@p int', 'abc'", "Msg 8114", "Error converting data type varchar to int.".to_owned()),
+    ] {
+        prints(&server, &format!("EXEC sp_executesql {call}"), &[number, &text]);
+    }
+    prints(
+        &server,
+        "DECLARE @v varchar(20) = 'SELECT 1', @n nvarchar(20) = N'SELECT 7'
+         EXEC sp_executesql @v
+         EXEC sp_executesql @n",
+        &["Msg 214", &refused("statement"), "7"],
+    );
+}

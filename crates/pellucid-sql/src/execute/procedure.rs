@@ -68,6 +68,20 @@ impl Given {
         })?)
     }
 
+    /// 214 for what is no national text.
+    fn check_national(&self, parameter: &str) -> Done {
+        match self.data_type {
+            SqlType::NVarChar(_) | SqlType::NChar(_) | SqlType::Null => Ok(()),
+            _ => {
+                let expected: [&dyn std::fmt::Display; 2] =
+                    [&format!("@{parameter}"), &"ntext/nchar/nvarchar"];
+                let message = Message::of(table::PARAMETER_TYPE, expected).with_state(2);
+                let raised = Raised { line: Some(1), ..Raised::from(message) };
+                Err(raised.in_procedure("sp_executesql"))
+            }
+        }
+    }
+
     /// What goes back to the variable that OUTPUT names.
     pub fn give_back(&mut self, value: Value, data_type: SqlType) {
         (self.value, self.data_type) = (value, data_type);
@@ -510,6 +524,10 @@ impl Session {
         let Some((statement, rest)) = given.split_first_mut() else {
             return Err(Message::argument_missing("sp_executesql", "statement").into());
         };
+        statement.check_national("statement")?;
+        if let Some(declaration) = rest.first() {
+            declaration.check_national("params")?;
+        }
         let Value::Text(text) = statement.value.clone() else { return Ok(Flow::Next) };
         let mut frame = Frame::default();
         let mut outputs = Vec::new();
@@ -530,8 +548,13 @@ impl Session {
                         (values.get(at).is_some_and(|one| one.parameter.is_none())).then_some(at)
                     });
                 let Some(found) = found else {
+                    let declared = match &declaration.value {
+                        Value::Text(declared) => declared.as_str(),
+                        _ => "",
+                    };
+                    let whole = format!("({declared}){text}");
                     return Err(
-                        Message::of(table::PARAMETER_MISSING, [&text, &parameter.name]).into()
+                        Message::of(table::PARAMETER_MISSING, [&whole, &parameter.name]).into()
                     );
                 };
                 let value = values[found].as_parameter(parameter.data_type)?;

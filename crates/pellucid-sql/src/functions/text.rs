@@ -290,7 +290,7 @@ fn split(arguments: &[Value]) -> Result<Value> {
     let separator = text_at(arguments, 1)?;
     let mut letters = separator.chars();
     let (Some(separator), None) = (letters.next(), letters.next()) else {
-        return Err(Message::of(table::SEPARATOR_NOT_ONE_LETTER, []));
+        return Err(Message::separator_not_one_letter());
     };
     let parts: Vec<String> = text_at(arguments, 0)?.split(separator).map(json_string).collect();
     text_value(format!("[{}]", parts.join(",")))

@@ -74,6 +74,12 @@ impl Message {
         Self::of(table::BAD_ARGUMENT, [&type_name(data_type), &number, &function.to_lowercase()])
     }
 
+    /// 214 of STRING_SPLIT, which has a severity of its own.
+    pub fn separator_not_one_letter() -> Self {
+        let expected = Self::of(table::PARAMETER_TYPE, [&"separator", &"nchar(1)/nvarchar(1)"]);
+        Self { severity: 11, ..expected }
+    }
+
     /// 515: NULL for a column that takes none.
     pub fn null_refused(column: &str, table: &str, statement: &str) -> Self {
         Self::of(table::NULL_REFUSED, [&column, &table, &statement]).with_state(2)

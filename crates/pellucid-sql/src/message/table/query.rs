@@ -59,8 +59,7 @@ rows! {
     209, 16, AMBIGUOUS_COLUMN = "Ambiguous column name '{name}'.";
     213, 16, VALUES_DO_NOT_MATCH =
         "Column name or number of supplied values does not match table definition.";
-    214, 11, SEPARATOR_NOT_ONE_LETTER =
-        "Procedure expects parameter 'separator' of type 'nchar(1)/nvarchar(1)'.";
+    214, 16, PARAMETER_TYPE = "Procedure expects parameter '{parameter}' of type '{data_type}'.";
     216, 16, PARAMETERS_NOT_SUPPLIED = "Parameters were not supplied for the function '{name}'.";
     239, 16, EXPRESSION_NAMED_TWICE =
         "Duplicate common table expression name '{name}' was specified.";
