@@ -1,6 +1,6 @@
 //! DBCC about the session and the logs: OPENTRAN, INPUTBUFFER, USEROPTIONS, SQLPERF, LOGINFO.
 
-use pellucid_tsql::ast::{DbccArgument, DbccOption, Literal};
+use pellucid_tsql::ast::{DbccArgument, DbccOption, Expression, Literal};
 use pellucid_tsql::secret::redact;
 
 use super::procedure::log_bytes;
@@ -79,6 +79,9 @@ impl Session {
         let session = match arguments.first() {
             Some(DbccArgument::Literal { negative: false, value: Literal::Integer(number) }) => {
                 number.parse::<i64>().unwrap_or(0)
+            }
+            Some(argument @ (DbccArgument::Variable(_) | DbccArgument::SystemVariable(_))) => {
+                self.integer(&variable_of(argument))?
             }
             _ => {
                 return Err(Message::unsupported("DBCC INPUTBUFFER of what is no number").into());
@@ -182,6 +185,15 @@ impl Session {
     /// Caches of the server's own, which there are not: nothing is to be emptied.
     pub(super) fn no_cache(&mut self, options: &[DbccOption]) {
         self.end_of_dbcc(has(options, "NO_INFOMSGS"));
+    }
+}
+
+/// A variable as an expression; anything else is NULL.
+pub(super) fn variable_of(argument: &DbccArgument) -> Expression {
+    match argument {
+        DbccArgument::Variable(variable) => Expression::Variable(variable.clone()),
+        DbccArgument::SystemVariable(name) => Expression::SystemVariable(name.clone()),
+        _ => Expression::Literal(Literal::Null),
     }
 }
 

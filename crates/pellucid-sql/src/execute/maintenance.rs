@@ -9,12 +9,13 @@ use pellucid_engine::inspect::{inspect, Kind};
 use pellucid_files::paths::is_there;
 use pellucid_keyring::CheckFound;
 use pellucid_tsql::ast::{
-    DbccArgument, DbccOption, Expression, IndexAction, Literal, MaintenanceStatement, Name,
-    ObjectName, Partition,
+    DbccArgument, DbccOption, IndexAction, Literal, MaintenanceStatement, Name, ObjectName,
+    Partition,
 };
 use pellucid_vfs::seal_request::{Credentials, Request};
 use rusqlite::OptionalExtension;
 
+use super::dbcc::variable_of;
 use super::{Done, Raised};
 use crate::instance::{Known, State, MASTER, MSDB};
 use crate::known;
@@ -131,8 +132,8 @@ impl Session {
             Some(DbccArgument::Literal { value: Literal::Integer(number), .. }) => {
                 by_number(self, number.parse().unwrap_or(0))?
             }
-            Some(DbccArgument::Variable(variable)) => {
-                let value = Expression::Variable(variable.clone());
+            Some(argument @ (DbccArgument::Variable(_) | DbccArgument::SystemVariable(_))) => {
+                let value = variable_of(argument);
                 match self.value(&value, None)? {
                     Value::Integer(number) => by_number(self, number)?,
                     Value::Text(name) => self.databases.instance.database(&name)?,

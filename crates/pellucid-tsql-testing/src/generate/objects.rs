@@ -209,9 +209,10 @@ impl Choices<'_> {
             1 => MaintenanceStatement::Reconfigure { with_override: self.flag() },
             2 => MaintenanceStatement::Dbcc {
                 command: self.name(),
-                arguments: self.list(0, |c| match c.below(3) {
+                arguments: self.list(0, |c| match c.below(4) {
                     0 => DbccArgument::Name(c.object()),
                     1 => DbccArgument::Variable(c.variable()),
+                    2 => DbccArgument::SystemVariable("SPID".to_owned()),
                     _ => {
                         let (negative, value) = c.signed();
                         DbccArgument::Literal { negative, value }

@@ -42,6 +42,7 @@ impl Print for DbccArgument {
             DbccArgument::Name(name) => name.print(to),
             DbccArgument::Literal { negative, value } => put!(to, If(*negative, "-"), value),
             DbccArgument::Variable(variable) => variable.print(to),
+            DbccArgument::SystemVariable(name) => put!(to, "@@", name.as_str()),
         }
     }
 }

@@ -27,6 +27,8 @@ pub enum DbccArgument {
     Literal { negative: bool, value: Literal },
     /// A variable.
     Variable(Variable),
+    /// `@@NAME`, without the signs.
+    SystemVariable(String),
 }
 
 /// `name [= n]`

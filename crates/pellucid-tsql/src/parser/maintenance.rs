@@ -30,6 +30,10 @@ impl Parser<'_> {
         if let Some(variable) = self.accept_variable()? {
             return Ok(DbccArgument::Variable(variable));
         }
+        if self.current.kind == TokenKind::SystemVariable {
+            let name = self.advance();
+            return Ok(DbccArgument::SystemVariable(self.text(name)[2..].to_owned()));
+        }
         if self.at_name() {
             return self.object_name().map(DbccArgument::Name);
         }
