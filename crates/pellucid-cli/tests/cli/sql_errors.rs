@@ -237,3 +237,32 @@ fn sp_executesql_takes_national_text() {
         &["Msg 214", &refused("statement"), "7"],
     );
 }
+
+#[test]
+fn arguments_of_dbcc_and_names_of_options_and_devices() {
+    let server = Server::with(&[]);
+    for argument in ["@@SPID", "@s"] {
+        let shown = lines(
+            &server,
+            &format!("DECLARE @s int = @@SPID DBCC INPUTBUFFER({argument}) WITH NO_INFOMSGS"),
+        );
+        assert!(shown[0].starts_with("Language Event|0|DECLARE @s"), "{shown:?}");
+    }
+    prints(
+        &server,
+        "EXEC sp_configure 'show advanced options', 1
+         RECONFIGURE
+         EXEC sp_configure 'max', 5
+         EXEC sp_configure 'nothing', 5
+         EXEC sp_dropdevice 'x'",
+        &[
+            "Configuration option 'show advanced options' changed from 0 to 1. Run the RECONFIGURE statement to install.",
+            "Msg 15124",
+            "The configuration option 'max' is not unique.",
+            "Msg 15123",
+            "The configuration option 'nothing' does not exist, or it may be an advanced option.",
+            "Msg 15012",
+            "The device 'x' does not exist. Use sys.backup_devices to show available devices.",
+        ],
+    );
+}

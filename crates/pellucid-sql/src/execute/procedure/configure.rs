@@ -36,10 +36,12 @@ impl Session {
         let setting = match (exact, found.as_slice()) {
             (Some(setting), _) => *setting,
             (None, [only]) => *only,
-            _ => {
-                return Err(
-                    Raised::from(Message::of(table::UNKNOWN_OPTION, [&name])).in_procedure(NAME)
-                );
+            (None, several) => {
+                let row = match several.is_empty() {
+                    true => table::UNKNOWN_OPTION,
+                    false => table::OPTION_NOT_UNIQUE,
+                };
+                return Err(Raised::from(Message::of(row, [&name])).in_procedure(NAME));
             }
         };
         let Some(value) = arguments.integer(1)? else { return self.show(&[setting]) };

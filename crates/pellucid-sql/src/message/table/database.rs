@@ -64,12 +64,14 @@ rows! {
     15010, 16, NO_SUCH_DATABASE =
         "The database '{name}' does not exist. Supply a valid database name. To see available databases, use \
          sys.databases.";
-    15012, 16, NO_SUCH_DEVICE = "Device '{name}' does not exist.";
+    15012, 16, NO_SUCH_DEVICE =
+        "The device '{name}' does not exist. Use sys.backup_devices to show available devices.";
     15026, 16, DEVICE_EXISTS = "Device '{name}' already exists.";
     15048, 16, BAD_COMPATIBILITY_LEVEL =
         "Valid values of the database compatibility level are 100, 110, 120, 130, 140, 150, or 160.";
     15123, 16, UNKNOWN_OPTION =
         "The configuration option '{name}' does not exist, or it may be an advanced option.";
+    15124, 16, OPTION_NOT_UNIQUE = "The configuration option '{name}' is not unique.";
     15129, 16, BAD_OPTION_VALUE =
         "'{value}' is not a valid value for configuration option '{option}'.";
     15325, 16, UNKNOWN_FILEGROUP =

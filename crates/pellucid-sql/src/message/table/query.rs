@@ -118,6 +118,11 @@ rows! {
     545, 16, IDENTITY_WITHOUT_VALUE =
         "Explicit value must be specified for identity column in table '{table}' either when IDENTITY_INSERT is set to \
          ON or when a replication user is inserting into a NOT FOR REPLICATION identity column.";
+    547, 16, CONFLICT =
+        "The {statement} statement conflicted with the {kind} constraint \"{constraint}\". The conflict occurred in \
+         database \"{database}\", table \"{table}\"{column}.";
+    547, 16, CONFLICT_OF_ANY =
+        "The {statement} statement conflicted with a FOREIGN KEY constraint of table \"{table}\" in database \"{database}\".";
     1007, 15, DECIMAL_OUT_OF_RANGE =
         "The number '{digits}' is out of the range for numeric representation (maximum precision 38).";
     1008, 16, ORDER_BY_VARIABLE =
@@ -129,11 +134,6 @@ rows! {
     1033, 15, ORDER_BY_IN_SUBQUERY =
         "The ORDER BY clause is invalid in views, inline functions, derived tables, subqueries, and common table \
          expressions, unless TOP, OFFSET or FOR XML is also specified.";
-    547, 16, CONFLICT =
-        "The {statement} statement conflicted with the {kind} constraint \"{constraint}\". The conflict occurred in \
-         database \"{database}\", table \"{table}\"{column}.";
-    547, 16, CONFLICT_OF_ANY =
-        "The {statement} statement conflicted with a FOREIGN KEY constraint of table \"{table}\" in database \"{database}\".";
     1054, 15, STAR_BOUND_TO_SCHEMA = "Syntax '*' is not allowed in schema-bound objects.";
     1060, 15, TOP_NOT_INTEGER =
         "The number of rows provided for a TOP or FETCH clauses row count parameter must be an integer.";
@@ -146,10 +146,13 @@ rows! {
     1087, 15, UNDECLARED_TABLE = "Must declare the table variable \"@{variable}\".";
     2389, 16, XML_NOT_SINGLE =
         "XQuery [value()]: 'value()' requires a singleton (or empty sequence), found operand of type 'xdt:untypedAtomic *'";
+    2601, 14, DUPLICATE_IN_INDEX =
+        "Cannot insert duplicate key row in object '{table}' with unique index '{index}'.{value}";
     2627, 14, DUPLICATE_KEY =
         "Violation of {kind} constraint '{constraint}'. Cannot insert duplicate key in object '{table}'.{value}";
     2628, 16, TRUNCATED =
         "String or binary data would be truncated in table '{table}', column '{column}'. Truncated value: '{cut}'.";
+    3621, 10, STATEMENT_TERMINATED = "The statement has been terminated.";
     3623, 16, BAD_FLOAT_OPERATION = "An invalid floating point operation occurred.";
     4103, 15, TEMPORARY_VIEW = "\"{name}\": Temporary views are not allowed.";
     4104, 16, UNBOUND = "The multi-part identifier \"{name}\" could not be bound.";
@@ -157,13 +160,10 @@ rows! {
         "Windowed functions can only appear in the SELECT or ORDER BY clauses.";
     4109, 15, WINDOW_IN_WINDOW =
         "Windowed functions cannot be used in the context of another windowed function or aggregate.";
-    2601, 14, DUPLICATE_IN_INDEX =
-        "Cannot insert duplicate key row in object '{table}' with unique index '{index}'.{value}";
     4112, 15, ORDER_BY_EXPECTED =
         "The function '{function}' must have an OVER clause with ORDER BY.";
     4121, 16, UNKNOWN_COLUMN_OR_FUNCTION =
         "Cannot find either column \"{column}\" or the user-defined function or aggregate \"{function}\", or the name \
-    3621, 10, STATEMENT_TERMINATED = "The statement has been terminated.";
          is ambiguous.";
     4127, 16, COALESCE_OF_NULLS =
         "At least one of the arguments to COALESCE must be an expression that is not the NULL constant.";
