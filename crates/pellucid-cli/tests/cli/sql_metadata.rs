@@ -460,6 +460,46 @@ fn an_identity_begins_where_its_table_says() {
     );
 }
 
+/// SQLite takes NULL in each key but the rowid, and has one key beside which another one is unique.
+#[test]
+fn no_key_has_a_null_in_it() {
+    prints(
+        "CREATE TABLE t (a int, b int, PRIMARY KEY (a, b))
+        CREATE TABLE u (id int IDENTITY, a varchar(5) PRIMARY KEY)
+        CREATE TABLE v (id int IDENTITY, a int, CONSTRAINT PK_v PRIMARY KEY (a))
+        SELECT CONCAT(OBJECT_NAME(object_id), '.', name), is_nullable FROM sys.columns WHERE name IN ('a', 'b') ORDER BY 1
+        GO
+        INSERT t VALUES (1, NULL)
+        GO
+        INSERT u (a) VALUES (NULL)
+        GO
+        CREATE TABLE w (a int NULL, PRIMARY KEY (a))
+        GO
+        ALTER TABLE t ADD c int UNIQUE
+        GO
+        SELECT COUNT(*) FROM sys.tables",
+        &[
+            "t.a 0",
+            "t.b 0",
+            "u.a 0",
+            "v.a 0",
+            "Msg 515",
+            "Cannot insert the value NULL into column 'b', table 'q.dbo.t'; column does not allow nulls. INSERT fails.",
+            "The statement has been terminated.",
+            "Msg 515",
+            "Cannot insert the value NULL into column 'a', table 'q.dbo.u'; column does not allow nulls. INSERT fails.",
+            "The statement has been terminated.",
+            "Msg 8111",
+            "Cannot define PRIMARY KEY constraint on nullable column in table 'w'.",
+            "Msg 1750",
+            "Could not create constraint or index. See previous errors.",
+            "Msg 50001",
+            "'ADD of a column with a key' is not supported.",
+            "3",
+        ],
+    );
+}
+
 /// Keys, defaults and foreign keys are objects by the names that they were given.
 #[test]
 fn constraints_are_found_by_their_names() {

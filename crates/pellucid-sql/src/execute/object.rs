@@ -11,12 +11,12 @@ use pellucid_tsql::ast::{
 use rusqlite::{Connection, OptionalExtension};
 
 use super::view::of_another_kind;
-use super::Done;
+use super::{Done, Raised};
 use crate::instance::MSDB;
 use crate::message::{table, Message};
 use crate::savepoint::in_savepoint;
 use crate::session::{
-    identity_seed, is_internal, sqlite_name, written_declaration, Session, IDENTITY_FROM,
+    identity_seed, is_internal, split, sqlite_name, written_declaration, Session, IDENTITY_FROM,
     IDENTITY_IS,
 };
 use crate::translate::{object_text, quoted, TableColumn};
@@ -210,7 +210,12 @@ impl Session {
                 for element in elements {
                     match element {
                         TableElement::Column(column) => {
-                            let (text, _) = column_text(column, None)?;
+                            if has_key(column) {
+                                return Err(
+                                    Message::unsupported("ADD of a column with a key").into()
+                                );
+                            }
+                            let (text, _) = column_text(column, &Place::default())?;
                             columns += &format!("ALTER TABLE {target} ADD COLUMN {text};");
                         }
                         TableElement::Constraint(constraint) => constraints.push(constraint),
@@ -481,10 +486,18 @@ pub(super) fn table_text(
     for element in elements {
         match element {
             TableElement::Column(column) => {
-                let key = identity
-                    .filter(|name| *name == column.name.as_str())
-                    .map(|_| key_name(column, elements));
-                let (text, made) = column_text(column, key)?;
+                let is_identity = identity == Some(column.name.as_str());
+                let place = Place {
+                    key: is_identity.then(|| key_name(column, elements)),
+                    is_beside_identity: identity.is_some() && !is_identity,
+                    is_of_key: is_of_key(column, elements),
+                };
+                if place.is_of_key && is_said_nullable(column) {
+                    let named = Message::of(table::NULLABLE_KEY, [&split(sqlite).1]);
+                    let not_made = Message::of(table::CONSTRAINT_NOT_MADE, []);
+                    return Err(Raised::from(named).and(not_made));
+                }
+                let (text, made) = column_text(column, &place)?;
                 parts.push(text);
                 columns.push(made);
             }
@@ -547,18 +560,56 @@ fn key_name(column: &Column, elements: &[TableElement]) -> Option<String> {
     own.or(of_table)
 }
 
+/// Whether the primary key has the column, which makes it NOT NULL: SQLite takes NULL in each key but the rowid.
+fn is_of_key(column: &Column, elements: &[TableElement]) -> bool {
+    let name = column.name.as_str();
+    let is_key = |key: &Key| key.primary;
+    let own = column.properties.iter().any(|property| {
+        matches!(property, ColumnProperty::Constraint { constraint: ColumnConstraint::Key(key), .. } if is_key(key))
+    });
+    let of_table = elements.iter().any(|element| match element {
+        TableElement::Constraint(TableConstraint {
+            rule: TableRule::Key { key, columns }, ..
+        }) => is_key(key) && columns.iter().any(|one| one.name.as_str().eq_ignore_ascii_case(name)),
+        _ => false,
+    });
+    own || of_table
+}
+
+/// SQLite adds no column with an index of its own.
+fn has_key(column: &Column) -> bool {
+    column.properties.iter().any(|property| {
+        matches!(property, ColumnProperty::Constraint { constraint: ColumnConstraint::Key(_), .. })
+    })
+}
+
+fn is_said_nullable(column: &Column) -> bool {
+    column.properties.iter().any(|property| matches!(property, ColumnProperty::Nullable(true)))
+}
+
 fn is_only(columns: &[IndexColumn], name: &str) -> bool {
     matches!(columns, [only] if only.name.as_str().eq_ignore_ascii_case(name))
 }
 
-/// One column; `key` for the identity, with the name of its primary key.
-fn column_text(column: &Column, key: Option<Option<String>>) -> Done<(String, MadeColumn)> {
+/// Where a column stands in its table.
+#[derive(Default)]
+struct Place {
+    /// Of the identity, with the name of its primary key.
+    key: Option<Option<String>>,
+    /// Another column is the identity, and with it SQLite's own key.
+    is_beside_identity: bool,
+    /// It is of the primary key.
+    is_of_key: bool,
+}
+
+fn column_text(column: &Column, place: &Place) -> Done<(String, MadeColumn)> {
+    let key = &place.key;
     let name = column.name.as_str();
     let data_type = SqlType::declared(&column.data_type, 1)?;
     let mut declared = written_declaration(&column.data_type, data_type);
     let known = declared.clone();
     let mut text = String::new();
-    if let Some(key) = &key {
+    if let Some(key) = key {
         let identity = identity_of(column);
         if identity.is_some_and(|identity| identity.increment != 1) {
             return Err(Message::unsupported("an IDENTITY that does not grow by 1").into());
@@ -597,7 +648,8 @@ fn column_text(column: &Column, key: Option<Option<String>>) -> Done<(String, Ma
     }
     let says_null = |property: &ColumnProperty| matches!(property, ColumnProperty::Nullable(_));
     let is_sysname = column.data_type.name.object.as_str().eq_ignore_ascii_case("sysname");
-    if is_sysname && key.is_none() && !column.properties.iter().any(says_null) {
+    let is_not_null = is_sysname || place.is_of_key;
+    if is_not_null && key.is_none() && !column.properties.iter().any(says_null) {
         text.push_str(" NOT NULL");
     }
     for property in &column.properties {
@@ -615,7 +667,7 @@ fn column_text(column: &Column, key: Option<Option<String>>) -> Done<(String, Ma
                 if let (SqlType::Xml, ColumnConstraint::Default(value)) = (data_type, constraint) {
                     refuse_default_of_xml(value)?;
                 }
-                if let Some(part) = column_constraint(constraint, key.is_some())? {
+                if let Some(part) = column_constraint(constraint, place)? {
                     if let Some(name) = name {
                         text.push_str(&format!(" CONSTRAINT {}", quoted(name.as_str())));
                     }
@@ -629,13 +681,16 @@ fn column_text(column: &Column, key: Option<Option<String>>) -> Done<(String, Ma
     Ok((format!("{} {declared}{text}", quoted(name)), made))
 }
 
-fn column_constraint(constraint: &ColumnConstraint, is_identity: bool) -> Done<Option<String>> {
+fn column_constraint(constraint: &ColumnConstraint, place: &Place) -> Done<Option<String>> {
     Ok(match constraint {
         ColumnConstraint::Default(value) => Some(format!("DEFAULT {}", default_text(value)?)),
         // An identity has its own already.
-        ColumnConstraint::Key(Key { primary: true, .. }) if is_identity => None,
-        // SQLite takes NULL in a primary key that is not the rowid.
-        ColumnConstraint::Key(Key { primary: true, .. }) => Some("PRIMARY KEY NOT NULL".to_owned()),
+        ColumnConstraint::Key(Key { primary: true, .. }) if place.key.is_some() => None,
+        // The identity is the table's own key; this one is as good.
+        ColumnConstraint::Key(Key { primary: true, .. }) if place.is_beside_identity => {
+            Some("UNIQUE".to_owned())
+        }
+        ColumnConstraint::Key(Key { primary: true, .. }) => Some("PRIMARY KEY".to_owned()),
         ColumnConstraint::Key(Key { primary: false, .. }) => Some("UNIQUE".to_owned()),
         ColumnConstraint::Check(_) => return Err(Message::unsupported("CHECK").into()),
         ColumnConstraint::References(references) => Some(references_text(references)),

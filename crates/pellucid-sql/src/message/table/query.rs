@@ -224,6 +224,8 @@ rows! {
         "Table '{table}' does not have the identity property. Cannot perform SET operation.";
     8107, 16, IDENTITY_INSERT_ELSEWHERE =
         "IDENTITY_INSERT is already ON for table '{other}'. Cannot perform SET operation for table '{table}'.";
+    8111, 16, NULLABLE_KEY =
+        "Cannot define PRIMARY KEY constraint on nullable column in table '{table}'.";
     8116, 16, BAD_ARGUMENT =
         "Argument data type {data_type} is invalid for argument {number} of {function} function.";
     8120, 16, NOT_GROUPED_IN_SELECT =
