@@ -120,8 +120,11 @@ fn rows_before_and_after() {
     assert_eq!(rows(&server, "DELETE TOP (1) FROM t OUTPUT deleted.id, deleted.name"), ["2|two"]);
     assert_eq!(rows(&server, "DELETE t OUTPUT deleted.* WHERE id > 99"), Vec::<String>::new());
     assert_eq!(rows(&server, "SELECT id, name FROM t"), ["3|c"]);
-    // A table whose key the script sets.
-    let script = "CREATE TABLE k (id INTEGER PRIMARY KEY, a int) INSERT k VALUES (1, 2), (2, 3)
+    // A table of SQLite's own, whose key is the number of its rows.
+    let own = rusqlite::Connection::open(server.0.path("keys/data/app.db")).unwrap();
+    own.execute_batch("CREATE TABLE k (id INTEGER PRIMARY KEY, a int)").unwrap();
+    drop(own);
+    let script = "INSERT k VALUES (1, 2), (2, 3)
 UPDATE k SET a = a + 1 OUTPUT inserted.a
 CREATE TABLE m (id int PRIMARY KEY, a int) INSERT m VALUES (1, 2), (2, 3)
 UPDATE m SET id = id + 5 OUTPUT deleted.id, inserted.id";
