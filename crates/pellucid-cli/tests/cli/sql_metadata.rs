@@ -13,7 +13,7 @@ const TABLES: &str = "CREATE TABLE p (id int IDENTITY PRIMARY KEY, n varchar(10)
 #[test]
 fn columns_have_the_types_that_they_were_declared_with() {
     const DECLARED: &str = "CREATE TABLE t (a real, b varchar(max), c text, d ntext, e image, f decimal(5, 2), g sysname,
-          h nvarchar(max), i varbinary(max), j numeric(5, 2), k dec, l float(24), m float)
+          h nvarchar(max), i varbinary(max), j numeric(5, 2), k dec, l float(24), m float, n INTEGER)
         INSERT t (a, b, c, g, j) VALUES (0.1, 'abc', 'abc', '007', 1)\n";
     prints(
         &format!(
@@ -38,6 +38,7 @@ fn columns_have_the_types_that_they_were_declared_with() {
             "k decimal decimal 9 decimal NULL",
             "l real real 4 real NULL",
             "m float float 8 float NULL",
+            "n int int 4 int NULL",
         ],
     );
     // Values are those of the type, and texts of digits stay texts.
