@@ -108,3 +108,28 @@ CREATE PROCEDURE q @a int AS DECLARE @A int",
         .all();
     assert!(told.contains("-1\n7\n") && told.contains("Msg 134,"), "{told}");
 }
+
+/// Source: messages 2715 and 2716.
+#[test]
+fn a_type_that_there_is_not_is_named_with_the_place_of_its_declaration() {
+    let server = Server::with(&[]);
+    let unknown = |at: u32| {
+        format!("2715 1 Column, parameter, or variable #{at}: Cannot find data type nosuch.")
+    };
+    for (script, told) in [
+        ("DECLARE @x nosuch", unknown(1)),
+        ("DECLARE @a int, @x nosuch", unknown(2)),
+        ("DECLARE @t TABLE (a int, b nosuch)", unknown(2)),
+        ("CREATE TABLE #t (a nosuch)", unknown(1)),
+        ("CREATE TABLE #t (a int, b int, c nosuch)", unknown(3)),
+        ("CREATE PROCEDURE #p @a int, @b nosuch AS SELECT 1", unknown(2)),
+        (
+            "CREATE TABLE #t (a int, b int(4))",
+            "2716 1 Column, parameter, or variable #2: Cannot specify a column width on data type int."
+                .to_owned(),
+        ),
+        ("SELECT CAST(1 AS nosuch)", "243 1 Type nosuch is not a defined system type.".to_owned()),
+    ] {
+        assert_eq!(refused(&server, script), [told], "{script}");
+    }
+}

@@ -315,10 +315,10 @@ impl Session {
     }
 
     pub(super) fn declare(&mut self, declarations: &[Declaration]) -> Done {
-        for declaration in declarations {
+        for (number, declaration) in (1..).zip(declarations) {
             match declaration {
                 Declaration::Scalar { variable, data_type, value } => {
-                    let data_type = SqlType::declared(data_type, 1)?;
+                    let data_type = SqlType::of_declaration(data_type, number)?;
                     let given = match value {
                         Some(value) => Some(self.value(value, Some(data_type))?),
                         None => None,

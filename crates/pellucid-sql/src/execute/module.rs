@@ -52,7 +52,7 @@ impl Session {
             if procedure.parameters[..at].iter().any(is_same) {
                 return Err(Message::of(table::DECLARED_TWICE, [name]).into());
             }
-            SqlType::declared(&parameter.data_type, 1)?;
+            SqlType::of_declaration(&parameter.data_type, at + 1)?;
         }
         let parameters = procedure.parameters.iter().map(|parameter| &parameter.variable);
         control::declarations(&procedure.body, parameters)?;

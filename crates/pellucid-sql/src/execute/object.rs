@@ -207,7 +207,7 @@ impl Session {
             AlterTable::Add { elements, .. } => {
                 let (mut columns, mut constraints) = (String::new(), Vec::new());
                 // All of them are looked at before one is added.
-                for element in elements {
+                for (number, element) in (1..).zip(elements) {
                     match element {
                         TableElement::Column(column) => {
                             if has_key(column) {
@@ -215,7 +215,8 @@ impl Session {
                                     Message::unsupported("ADD of a column with a key").into()
                                 );
                             }
-                            let (text, _) = column_text(column, &Place::default())?;
+                            let (text, _) =
+                                column_text(column, &Place { number, ..Place::default() })?;
                             columns += &format!("ALTER TABLE {target} ADD COLUMN {text};");
                         }
                         TableElement::Constraint(constraint) => constraints.push(constraint),
@@ -488,6 +489,7 @@ pub(super) fn table_text(
             TableElement::Column(column) => {
                 let is_identity = identity == Some(column.name.as_str());
                 let place = Place {
+                    number: columns.len() + 1,
                     key: is_identity.then(|| key_name(column, elements)),
                     is_beside_identity: identity.is_some() && !is_identity,
                     is_of_key: is_of_key(column, elements),
@@ -594,6 +596,8 @@ fn is_only(columns: &[IndexColumn], name: &str) -> bool {
 /// Where a column stands in its table.
 #[derive(Default)]
 struct Place {
+    /// From 1.
+    number: usize,
     /// Of the identity, with the name of its primary key.
     key: Option<Option<String>>,
     /// Another column is the identity, and with it SQLite's own key.
@@ -605,7 +609,7 @@ struct Place {
 fn column_text(column: &Column, place: &Place) -> Done<(String, MadeColumn)> {
     let key = &place.key;
     let name = column.name.as_str();
-    let data_type = SqlType::declared(&column.data_type, 1)?;
+    let data_type = SqlType::of_declaration(&column.data_type, place.number)?;
     let mut declared = written_declaration(&column.data_type, data_type);
     let known = declared.clone();
     let mut text = String::new();

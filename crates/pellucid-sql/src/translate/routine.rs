@@ -8,8 +8,8 @@ use std::rc::Rc;
 
 use pellucid_tsql::ast::{
     Chain, Condition, Control, Declaration, Expression, Function, FunctionArguments, FunctionBody,
-    FunctionCall, Name, ProcedureParameter, QueryBody, SelectItem, SessionStatement,
-    Statement as Ast, StatementKind, TableAlias, TablePrimary,
+    FunctionCall, Name, QueryBody, SelectItem, SessionStatement, Statement as Ast, StatementKind,
+    TableAlias, TablePrimary,
 };
 
 use super::assign::assigns;
@@ -110,8 +110,9 @@ impl Translator<'_> {
         match &definition.function.body {
             FunctionBody::Scalar { .. } => work.program(definition).map(drop),
             FunctionBody::Table(_) => {
-                let arguments = definition.function.parameters.iter().map(|parameter| {
-                    Ok(typed("NULL", SqlType::declared(&parameter.data_type, 1)?))
+                let parameters = (1..).zip(&definition.function.parameters);
+                let arguments = parameters.map(|(number, parameter)| {
+                    Ok(typed("NULL", SqlType::of_declaration(&parameter.data_type, number)?))
                 });
                 let arguments = arguments.collect::<Result<Vec<_>>>()?;
                 work.called(definition, arguments).map(drop)
@@ -284,8 +285,9 @@ impl Work<'_> {
         };
         let result = SqlType::declared(data_type, 1)?;
         let mut locals = HashMap::new();
-        for ProcedureParameter { variable, data_type, .. } in &function.parameters {
-            locals.insert(variable.0.to_lowercase(), SqlType::declared(data_type, 1)?);
+        for (number, parameter) in (1..).zip(&function.parameters) {
+            let data_type = SqlType::of_declaration(&parameter.data_type, number)?;
+            locals.insert(parameter.variable.0.to_lowercase(), data_type);
         }
         declared(statements, &mut locals)?;
         let locals = Locals(locals);
@@ -481,9 +483,9 @@ fn declared(statements: &[Ast], locals: &mut HashMap<String, SqlType>) -> Result
     for statement in statements {
         match &statement.kind {
             StatementKind::Declare(declarations) => {
-                for declaration in declarations {
+                for (number, declaration) in (1..).zip(declarations) {
                     if let Declaration::Scalar { variable, data_type, .. } = declaration {
-                        let data_type = SqlType::declared(data_type, 1)?;
+                        let data_type = SqlType::of_declaration(data_type, number)?;
                         if locals.insert(variable.0.to_lowercase(), data_type).is_some() {
                             return Err(Message::of(table::DECLARED_TWICE, [&variable.0]));
                         }

@@ -45,6 +45,9 @@ pub enum Error {
     /// A type that there is not.
     #[error("Type {0} is not a defined system type.")]
     UnknownType(String),
+    /// The same where something is declared: its number and the type.
+    #[error("Column, parameter, or variable #{0}: Cannot find data type {1}.")]
+    NoDataType(usize, String),
     /// A text that is no integer.
     #[error("Conversion failed when converting the {a} value '{1}' to data type {b}.", a = .0.name(), b = .2.name())]
     NotConvertible(SqlType, String, SqlType),
@@ -73,8 +76,10 @@ pub enum Error {
     #[error("Line 1: Specified scale {0} is invalid.")]
     BadScale(u32),
     /// A size of a type that has none.
-    #[error("Column, parameter, or variable #1: Cannot specify a column width on data type {0}.")]
-    WidthRefused(String),
+    #[error(
+        "Column, parameter, or variable #{0}: Cannot specify a column width on data type {1}."
+    )]
+    WidthRefused(usize, String),
     /// A value that its new type cannot be made of.
     #[error("Error converting data type {a} to {b}.", a = .0.name(), b = .1.name())]
     ErrorConverting(SqlType, SqlType),
@@ -136,7 +141,8 @@ impl Error {
             Self::NoConversion(..) => 529,
             Self::SizeZero => 1001,
             Self::BadScale(_) => 1002,
-            Self::WidthRefused(_) => 2716,
+            Self::NoDataType(..) => 2715,
+            Self::WidthRefused(..) => 2716,
             Self::ErrorConverting(..) => 8114,
             Self::Overflow(..) => 8115,
             Self::BadOperand(..) => 8117,
@@ -171,7 +177,7 @@ impl Error {
             Self::IntegerOverflow(SqlType::TinyInt, _) => 2,
             Self::FloatOverflow(SqlType::Int, _) => 3,
             Self::TypeClash(..) | Self::NoConversion(..) | Self::Overflow(..) | Self::NotAGuid => 2,
-            Self::DateOutOfRange(..) => 3,
+            Self::DateOutOfRange(..) | Self::NoDataType(..) => 3,
             Self::ErrorConverting(..) => 5,
             _ => 1,
         }

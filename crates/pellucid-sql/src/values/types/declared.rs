@@ -11,6 +11,18 @@ const LENGTH_MOST: u32 = 8000;
 const FRACTION_MOST: u32 = 7;
 
 impl SqlType {
+    /// The type of the column, parameter or variable `number`, counted from 1.
+    ///
+    /// # Errors
+    /// 2715 for an unknown type; else as [`Self::declared`].
+    pub fn of_declaration(written: &DataType, number: usize) -> Result<Self> {
+        Self::declared(written, 1).map_err(|error| match error {
+            Error::UnknownType(name) => Error::NoDataType(number, name),
+            Error::WidthRefused(_, name) => Error::WidthRefused(number, name),
+            error => error,
+        })
+    }
+
     /// The type a declaration or a conversion names. Without a length, text has 1 character where it is declared
     /// and 30 where it is converted to (`default_length`).
     ///
@@ -72,7 +84,7 @@ impl SqlType {
         };
         match size {
             TypeSize::Default => Ok(found),
-            _ => Err(Error::WidthRefused(name)),
+            _ => Err(Error::WidthRefused(1, name)),
         }
     }
 }
