@@ -251,11 +251,13 @@ impl Work<'_> {
         if top.with_ties && parts.order.is_empty() {
             return Err(Message::of(table::TIES_WITHOUT_ORDER_BY, []));
         }
-        if parts.distinct || parts.alone.is_some() {
+        if parts.alone.is_some() {
             return Err(Message::unsupported(
-                "TOP with PERCENT or WITH TIES beside DISTINCT or HAVING without GROUP BY",
+                "TOP with PERCENT or WITH TIES beside HAVING without GROUP BY",
             ));
         }
+        // What DISTINCT orders by is selected, so that the keys make no row another one.
+        let distinct = if parts.distinct { "DISTINCT " } else { "" };
         let count = self.expression(&top.count, View::EMPTY)?;
         // Computed in a query of their own: a key may be a window function, and so is the rank by it.
         let called: Vec<OrderKey> =
@@ -282,7 +284,7 @@ impl Work<'_> {
         let names = names.join(", ");
         let sql = format!(
             "SELECT {names} FROM (SELECT {names}, {rank} OVER {over} AS r, row_number() OVER {over} AS k, \
-             count(*) OVER () AS n FROM (SELECT {}{keys}{})) WHERE r <= {most} ORDER BY k",
+             count(*) OVER () AS n FROM (SELECT {distinct}{}{keys}{})) WHERE r <= {most} ORDER BY k",
             parts.list(),
             parts.tail
         );

@@ -82,6 +82,10 @@ fn top_with_ties_is_by_a_window() {
             &[&["3"]],
         ),
         ("SELECT TOP 1 WITH TIES id FROM sets WHERE id IN (2, 3) ORDER BY name", &[&["2"], &["3"]]),
+        // Of rows that are told apart without case.
+        ("SELECT DISTINCT TOP 1 WITH TIES kind FROM sets ORDER BY kind", &[&["D"]]),
+        ("SELECT DISTINCT TOP 50 PERCENT kind FROM sets ORDER BY kind DESC", &[&["L"], &["I"]]),
+        ("SELECT DISTINCT TOP 34 PERCENT LOWER(name) AS n FROM sets ORDER BY n", &[&["NULL"], &["a"]]),
     ]);
 }
 
