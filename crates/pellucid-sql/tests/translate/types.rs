@@ -66,6 +66,8 @@ fn what_wins() {
         ("1 + 1.0", "numeric(3,1)"),
         ("1 + 1e0", "float"),
         ("1 + '1'", "int"),
+        ("CAST(1 AS bit) + NULL", "int"),
+        ("CAST(1 AS bit) + 1", "int"),
         ("1.0 * DATEDIFF(SECOND, GETDATE(), GETDATE())", "numeric(13,1)"),
         ("'a' + N'b'", "nvarchar(2)"),
         ("CAST('a' AS char(5)) + 'b'", "varchar(6)"),

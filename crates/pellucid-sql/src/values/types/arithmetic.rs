@@ -67,7 +67,12 @@ pub fn arithmetic(operator: BinaryOperator, left: SqlType, right: SqlType) -> Re
             let real = |t| t == SqlType::Real || !matches!(t, SqlType::Float);
             Ok(if real(left) && real(right) { SqlType::Real } else { SqlType::Float })
         }
-        (F::Integer, F::Integer) if left == SqlType::Bit && right == SqlType::Bit => Err(clash()),
+        (F::Integer, F::Integer) if left == SqlType::Bit && right == SqlType::Bit => match families
+        {
+            // NULL alone is an int.
+            (F::Null, _) | (_, F::Null) => Ok(SqlType::Int),
+            _ => Err(clash()),
+        },
         (F::Integer, F::Integer) => Ok(wider(left, right)),
         (F::Decimal | F::Integer, F::Decimal | F::Integer) => decimals(operator, left, right),
         _ => Err(clash()),
