@@ -100,7 +100,11 @@ fn end_of_month(arguments: &[Value]) -> Result<Value> {
 /// `tsql_isdate(x, type)`: whether its text is that of a datetime.
 fn is_date(arguments: &[Value]) -> Result<Value> {
     const TEXT: SqlType = SqlType::NVARCHAR_MAX;
-    let text = convert(value_at(arguments, 0)?.clone(), type_at(arguments, 1)?, TEXT, None)?;
+    let from = type_at(arguments, 1)?;
+    if let SqlType::Date | SqlType::Time(_) | SqlType::DateTime2(_) = from {
+        return Err(Message::bad_argument(from, 1, "isdate"));
+    }
+    let text = convert(value_at(arguments, 0)?.clone(), from, TEXT, None)?;
     let is = match &text {
         Value::Text(written) if !written.trim().is_empty() => {
             convert(text, TEXT, SqlType::DateTime, None).is_ok()

@@ -147,6 +147,16 @@ fn of_types_and_forms() {
             402,
             "The data types bit and bit are incompatible in the multiply operator.",
         ),
+        (
+            "SELECT CAST(1 AS bit) + '1'",
+            402,
+            "The data types bit and varchar are incompatible in the add operator.",
+        ),
+        (
+            "SELECT ISDATE(SYSDATETIME())",
+            8116,
+            "Argument data type datetime2 is invalid for argument 1 of isdate function.",
+        ),
         ("SELECT -CAST(1 AS bit)", 8117, "Operand data type bit is invalid for minus operator."),
         ("SELECT 'a' - 'b'", 8117, "Operand data type varchar is invalid for subtract operator."),
         (
