@@ -53,7 +53,7 @@ fn words_names_and_variables() {
 #[test]
 fn numbers() {
     assert_eq!(
-        tokens("1 1.5 .5 1. 1e3 1.5E-3 0xAbC 0x $12.50 10GB 2e"),
+        tokens("1 1.5 .5 1. 1e3 1.5E-3 0xAbC 0x $12.50 10GB 2e 1.E 3e-x"),
         [
             (Integer, "1"),
             (Decimal, "1.5"),
@@ -66,8 +66,12 @@ fn numbers() {
             (Money, "$12.50"),
             (Integer, "10"),
             (Keyword(crate::keyword::Keyword::GB), "GB"),
-            (Integer, "2"),
-            (Name, "e"),
+            // Without digits the exponent is 0, and a sign is an operator.
+            (Float, "2e"),
+            (Float, "1.E"),
+            (Float, "3e"),
+            (Symbol(crate::lexer::Symbol::Minus), "-"),
+            (Name, "x"),
         ]
     );
     assert_eq!(binary_value("0xABC"), [0x0a, 0xbc]);
