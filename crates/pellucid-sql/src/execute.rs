@@ -180,7 +180,7 @@ impl Raised {
 
     /// Whether SQL Server rolls back for it: a value does not convert.
     fn aborts_transaction(&self) -> bool {
-        const ABORTING: [u32; 3] = [241, 242, 245];
+        const ABORTING: [u32; 4] = [241, 242, 245, 295];
         let is_kept_wrongly = |message: &Message| message.is_of_insert_execute();
         self.messages.iter().any(|message| {
             message.ends_session()
@@ -193,7 +193,8 @@ impl Raised {
     /// Whether the batch ends with it, as SQL Server's does: it never got as far as this statement, a name in it is
     /// not known, or a value does not convert.
     fn ends_batch(&self) -> bool {
-        const ENDING: [u32; 12] = [102, 137, 156, 207, 208, 241, 242, 245, 1087, 4104, 4121, 10704];
+        const ENDING: [u32; 13] =
+            [102, 137, 156, 207, 208, 241, 242, 245, 295, 1087, 4104, 4121, 10704];
         self.is_thrown
             || self.uncompiled.is_some()
             || self.messages.iter().any(|message| {

@@ -43,7 +43,7 @@ pub fn allowed(from: SqlType, to: SqlType) -> bool {
 /// `value`, of type `from`, as one of type `to`. `style` is that of CONVERT, 0 where none is written.
 ///
 /// # Errors
-/// What SQL Server says of a value that does not become one: 220, 232, 235, 241, 242, 244, 245, 248, 529, 8114, 8115,
+/// What SQL Server says of a value that does not become one: 220, 232, 235, 241, 242, 244, 245, 248, 295, 529, 8114, 8115,
 /// 8169.
 pub fn convert(value: Value, from: SqlType, to: SqlType, style: Option<i64>) -> Result<Value> {
     if value == Value::Null {
@@ -146,6 +146,7 @@ fn to_moment(value: &Value, from: SqlType, to: SqlType, style: i64) -> Result<Mo
             check_style(style, from)?;
             Moment::parse(text, style).ok_or_else(|| match looks_like_date(text) {
                 true => out_of_range(),
+                false if to == SqlType::SmallDateTime => Error::NotASmallDateTime,
                 false => Error::NotADate,
             })?
         }

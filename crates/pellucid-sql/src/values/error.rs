@@ -35,6 +35,9 @@ pub enum Error {
     /// A text that is no date or time.
     #[error("Conversion failed when converting date and/or time from character string.")]
     NotADate,
+    /// A text that is no smalldatetime.
+    #[error("Conversion failed when converting character string to smalldatetime data type.")]
+    NotASmallDateTime,
     /// A date that its new type cannot hold.
     #[error(
         "The conversion of a {a} data type to a {b} data type resulted in an out-of-range value.",
@@ -137,6 +140,7 @@ impl Error {
             Self::OverflowedInt(..) => 248,
             Self::BadStyle(..) => 281,
             Self::NotSmallMoney => 293,
+            Self::NotASmallDateTime => 295,
             Self::Incompatible(..) => 402,
             Self::NoConversion(..) => 529,
             Self::SizeZero => 1001,
@@ -177,7 +181,7 @@ impl Error {
             Self::IntegerOverflow(SqlType::TinyInt, _) => 2,
             Self::FloatOverflow(SqlType::Int, _) => 3,
             Self::TypeClash(..) | Self::NoConversion(..) | Self::Overflow(..) | Self::NotAGuid => 2,
-            Self::DateOutOfRange(..) | Self::NoDataType(..) => 3,
+            Self::DateOutOfRange(..) | Self::NoDataType(..) | Self::NotASmallDateTime => 3,
             Self::ErrorConverting(..) => 5,
             _ => 1,
         }

@@ -50,6 +50,11 @@ fn of_values() {
             "Conversion failed when converting the varchar value 'x' to data type int.",
         ),
         (
+            "SELECT CAST('abc' AS smalldatetime)",
+            295,
+            "Conversion failed when converting character string to smalldatetime data type.",
+        ),
+        (
             "SELECT CAST(N'1e5' AS numeric(9))",
             8114,
             "Error converting data type nvarchar to numeric.",
