@@ -417,10 +417,9 @@ impl Session {
         self.shared.end_statement(Some(0), number);
         self.watch_transaction();
         let aborts = raised.aborts_transaction() || (self.settings.abort && !raised.is_raised);
-        raised.is_terminated = is_change(&statement.kind)
-            && !aborts
-            && !raised.ends_batch()
-            && raised.messages.iter().any(terminates);
+        raised.is_terminated |=
+            is_change(&statement.kind) && raised.messages.iter().any(terminates);
+        raised.is_terminated &= !aborts && !raised.ends_batch();
         if raised.is_cancelled || raised.is_told || self.tries > 0 {
             // Caught or not, such a transaction only ends by ROLLBACK.
             self.is_doomed |= aborts && self.transactions > 0 && !raised.is_cancelled;

@@ -75,7 +75,8 @@ CREATE TABLE t(a int NOT NULL, b int DEFAULT 1)
 INSERT t VALUES (1, 1), (1, NULL)
 CREATE TABLE keyed(a int NOT NULL CONSTRAINT PK_k PRIMARY KEY)
 INSERT keyed VALUES (1)
-CREATE TABLE child(a int REFERENCES keyed(a))",
+CREATE TABLE child(a int REFERENCES keyed(a))
+CREATE TABLE other(a int PRIMARY KEY)",
         )
         .succeeded();
     let text = || {
@@ -84,14 +85,17 @@ CREATE TABLE child(a int REFERENCES keyed(a))",
     };
     let before = text();
     for (action, numbers) in [
-        ("t ADD CONSTRAINT x PRIMARY KEY (a)", &["2627"][..]),
-        ("t ADD c int, CONSTRAINT x PRIMARY KEY (a)", &["2627"]),
+        ("t ADD CONSTRAINT x PRIMARY KEY (a)", &["1505", "1750"][..]),
+        ("t ADD c int, CONSTRAINT x PRIMARY KEY (a)", &["1505", "1750"]),
+        ("t ADD CONSTRAINT x UNIQUE (a)", &["1505", "1750"]),
         ("t ADD CONSTRAINT x PRIMARY KEY (b)", &["515"]),
         ("t ADD CONSTRAINT x DEFAULT 2 FOR b", &["1781", "1750"]),
         ("t ADD CONSTRAINT x DEFAULT 2 FOR c", &["1752", "1750"]),
         ("t ADD CONSTRAINT x PRIMARY KEY (c)", &["1911", "1750"]),
         ("t ADD CONSTRAINT x CHECK (a > 0)", &["50001"]),
-        ("t ADD CONSTRAINT x FOREIGN KEY (b) REFERENCES child(a)", &["50002"]),
+        ("t ADD CONSTRAINT x FOREIGN KEY (b) REFERENCES child(a)", &["1776", "1750"]),
+        ("t ADD CONSTRAINT x FOREIGN KEY (a, b) REFERENCES keyed(a)", &["8139", "1750"]),
+        ("t ADD CONSTRAINT x FOREIGN KEY (a) REFERENCES other", &["547"]),
         ("keyed ADD CONSTRAINT x PRIMARY KEY (a)", &["1779", "1750"]),
         ("keyed ADD CONSTRAINT x UNIQUE (a)", &["50001"]),
     ] {

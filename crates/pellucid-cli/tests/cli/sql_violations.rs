@@ -242,3 +242,31 @@ fn a_foreign_key_to_nothing_is_not_made() {
         assert_eq!(told(&server, statement), [""; 0], "{statement}");
     }
 }
+
+#[test]
+fn what_rows_do_not_fulfil_is_not_added() {
+    let server = server();
+    let not_made = [
+        "Msg 1750, Level 16, State 1",
+        "Could not create constraint or index. See previous errors.",
+    ];
+    let twice = |index: &str| {
+        format!(
+            "The CREATE UNIQUE INDEX statement terminated because a duplicate key was found for the object name 'dbo.twins' and the \
+             index name '{index}'."
+        )
+    };
+    server
+        .run("USE d\nGO\nCREATE TABLE twins(a int NOT NULL) INSERT twins VALUES (3), (3)")
+        .succeeded();
+    let header = "Msg 1505, Level 16, State 1";
+    let made = told(&server, "CREATE UNIQUE INDEX ix_twins ON twins(a)");
+    assert_eq!(made, [header, &twice("ix_twins"), END]);
+    let added = told(&server, "ALTER TABLE twins ADD CONSTRAINT PK_twins PRIMARY KEY (a)");
+    assert_eq!(added, [header, &twice("PK_twins"), not_made[0], not_made[1], END]);
+    let added =
+        told(&server, "ALTER TABLE twins ADD CONSTRAINT FK_twins FOREIGN KEY (a) REFERENCES p");
+    let text = "The ALTER TABLE statement conflicted with the FOREIGN KEY constraint \"FK_twins\". The conflict occurred in database \
+                \"d\", table \"dbo.p\", column 'id'.";
+    assert_eq!(added, ["Msg 547, Level 16, State 0", text]);
+}

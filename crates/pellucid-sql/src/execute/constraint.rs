@@ -3,8 +3,10 @@
 use pellucid_tsql::ast::{Expression, IndexColumn, Name, TableConstraint, TableRule};
 use rusqlite::OptionalExtension;
 
-use super::object::{constraint_text, default_text, first_name, is_of_xml, refuse_default_of_xml};
-use super::Done;
+use super::object::{
+    constraint_text, default_text, first_name, found_twice, is_of_xml, refuse_default_of_xml,
+};
+use super::{Done, Raised};
 use crate::message::{table, Message};
 use crate::session::{row_name, Session, IDENTITY_IS};
 use crate::translate::quoted;
@@ -90,7 +92,8 @@ impl Session {
             made += &format!("{index};\n");
         }
         let connection = &self.databases.connection;
-        connection.execute_batch(&made)?;
+        let done = connection.execute_batch(&made);
+        done.map_err(|error| violated(error.into(), sqlite, constraints))?;
         if let Some(number) = number {
             let sequence = format!("{}.sqlite_sequence", quoted(schema));
             connection.execute(&format!("DELETE FROM {sequence} WHERE name = ?1"), [sqlite])?;
@@ -314,6 +317,22 @@ pub(crate) fn unquoted(text: &str) -> impl Iterator<Item = (usize, char)> + '_ {
 /// Where words are that stand in no literal and in no name.
 fn find(text: &str, words: &str) -> Option<usize> {
     unquoted(text).map(|(at, _)| at).find(|at| text[*at..].starts_with(words))
+}
+
+/// What the rows of a table do not fulfil, by the name of the one constraint that it can be.
+fn violated(raised: Raised, sqlite: &str, constraints: &[&TableConstraint]) -> Raised {
+    let is_key = |rule: &TableRule| matches!(rule, TableRule::Key { .. });
+    let mut keys = constraints.iter().filter(|constraint| is_key(&constraint.rule));
+    match (keys.next(), keys.next()) {
+        (Some(TableConstraint { name: Some(name), .. }), None) => {
+            let twice = found_twice(raised, sqlite, name.as_str());
+            match twice.is_terminated {
+                true => twice.and(not_made()),
+                false => twice,
+            }
+        }
+        _ => raised,
+    }
 }
 
 /// 1750

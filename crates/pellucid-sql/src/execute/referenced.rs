@@ -1,11 +1,11 @@
 //! What foreign keys refer to, looked at when they are made: SQLite takes any name, and says so at the first row.
 
 use pellucid_tsql::ast::{
-    ColumnConstraint, ColumnProperty, Name, References, TableConstraint, TableElement, TableRule,
+    ColumnConstraint, ColumnProperty, Name, ObjectName, References, TableConstraint, TableElement,
+    TableRule,
 };
 
-use super::violation::Reference;
-use super::{Done, Raised};
+use super::{Done, Raised, Violation};
 use crate::message::{table, Message};
 use crate::session::{object_id, split, sqlite_name, Session};
 use crate::translate::object_text;
@@ -13,7 +13,7 @@ use crate::translate::object_text;
 /// A foreign key as it is written.
 struct Written<'a> {
     name: Option<&'a Name>,
-    column: Option<&'a Name>,
+    columns: Vec<&'a Name>,
     references: &'a References,
 }
 
@@ -28,7 +28,7 @@ fn written(elements: &[TableElement]) -> Vec<Written<'_>> {
                         constraint: ColumnConstraint::References(references),
                     } => Some(Written {
                         name: name.as_ref(),
-                        column: Some(&column.name),
+                        columns: vec![&column.name],
                         references,
                     }),
                     _ => None,
@@ -38,8 +38,8 @@ fn written(elements: &[TableElement]) -> Vec<Written<'_>> {
                 name,
                 rule: TableRule::ForeignKey { columns, references },
             }) => {
-                let column = columns.first();
-                all.push(Written { name: name.as_ref(), column, references });
+                let columns = columns.iter().collect();
+                all.push(Written { name: name.as_ref(), columns, references });
             }
             _ => {}
         }
@@ -53,8 +53,12 @@ impl Written<'_> {
         if let Some(name) = self.name {
             return name.as_str().to_owned();
         }
-        let column = self.column.map_or("", Name::as_str);
+        let column = self.columns.first().map_or("", |name| name.as_str());
         format!("FK__{}__{column}__{:08X}", split(of).1, object_id(of, column))
+    }
+
+    fn is_of(&self, sqlite: &str) -> bool {
+        sqlite_name(&self.references.table).eq_ignore_ascii_case(sqlite)
     }
 }
 
@@ -64,7 +68,8 @@ fn refused(message: Message) -> Raised {
 }
 
 impl Session {
-    /// Before a table is made or altered: 1763, 1767 or 1768, with 1750. A temporary one is left as it is.
+    /// Before a table is made or altered, what its foreign keys find in other tables: 1763, 1767, 1768 and what follows, with
+    /// 1750. A temporary one is left as it is.
     pub(super) fn check_referenced(
         &self,
         schema: &str,
@@ -82,7 +87,7 @@ impl Session {
             {
                 return Err(refused(Message::of(table::KEY_ACROSS_DATABASES, [&shown])));
             }
-            if sqlite_name(other).eq_ignore_ascii_case(sqlite) {
+            if key.is_of(sqlite) {
                 continue;
             }
             match self.databases.find_object(schema, other)? {
@@ -90,49 +95,81 @@ impl Session {
                 Some((_, true)) => {
                     return Err(refused(Message::of(table::KEY_OF_NO_USER_TABLE, [&name, &shown])));
                 }
-                Some(_) => {}
+                Some((parent, false)) => {
+                    self.check_referenced_key(schema, &parent, &key, &name)?;
+                }
             }
         }
         Ok(())
     }
 
-    /// Behind it: 1770, 1773 or 1776, with 1750, for those that were written, which are the last of the table.
+    /// Behind it, what they find in the table itself: 1770, 1773, 1776 or 8139, with 1750.
     pub(super) fn check_referenced_keys(
         &self,
         schema: &str,
         sqlite: &str,
         elements: &[TableElement],
     ) -> Done {
-        let count = i64::try_from(written(elements).len()).unwrap_or(i64::MAX);
-        if schema == "temp" || count == 0 {
+        if schema == "temp" {
             return Ok(());
         }
-        for key in self.references_of(schema, sqlite, "")? {
-            if key.child.eq_ignore_ascii_case(sqlite) && key.number < count {
-                self.check_referenced_key(schema, &key)?;
-            }
-        }
-        Ok(())
+        let mut of_itself = written(elements).into_iter().filter(|key| key.is_of(sqlite));
+        of_itself
+            .try_for_each(|key| self.check_referenced_key(schema, sqlite, &key, &key.name(sqlite)))
     }
 
-    fn check_referenced_key(&self, schema: &str, key: &Reference) -> Done {
-        let parent = self.databases.table_of(schema, &key.parent, false)?;
-        let (owner, name) = split(&key.parent);
-        let shown = format!("{owner}.{name}");
-        let primary = self.primary_key(schema, &key.parent)?;
-        let mut wanted: Vec<String> = key.columns.iter().map(|(_, to)| to.to_lowercase()).collect();
-        if wanted.iter().any(String::is_empty) {
+    /// 547 of ALTER TABLE, where rows refer to nothing by the one key that it adds.
+    pub(super) fn not_referenced(
+        &self,
+        raised: Raised,
+        altered: &ObjectName,
+        (schema, sqlite): (&str, &str),
+        elements: &[TableElement],
+    ) -> Raised {
+        let keys = written(elements);
+        let ([key], Some(Violation::Reference)) = (&keys[..], &raised.violation) else {
+            return raised;
+        };
+        let Ok(database) = self.database_of(altered, schema) else { return raised };
+        let parent = sqlite_name(&key.references.table);
+        let primary = self.primary_key(schema, &parent).unwrap_or_default();
+        let mut columns = key.references.columns.iter().map(Name::as_str);
+        let column = columns.next().or(primary.first().map(String::as_str));
+        let column = column.filter(|_| key.columns.len() == 1);
+        let (owner, name) = split(&parent);
+        let told = ["ALTER TABLE", "FOREIGN KEY", &key.name(sqlite)];
+        Message::conflict(told, &database, &format!("{owner}.{name}"), column).into()
+    }
+
+    fn check_referenced_key(
+        &self,
+        schema: &str,
+        parent: &str,
+        key: &Written<'_>,
+        name: &str,
+    ) -> Done {
+        let (owner, of) = split(parent);
+        let shown = format!("{owner}.{of}");
+        let primary = self.primary_key(schema, parent)?;
+        let mut wanted: Vec<String> =
+            key.references.columns.iter().map(|to| to.as_str().to_lowercase()).collect();
+        if wanted.is_empty() {
             // Without columns it is the primary key.
-            return match primary.len() == wanted.len() {
-                true => Ok(()),
-                false => Err(refused(Message::of(table::KEY_WITHOUT_PRIMARY, [&key.name, &shown]))),
-            };
+            wanted = primary.iter().map(|column| column.to_lowercase()).collect();
         }
-        let is_known =
-            |to: &String| parent.columns.iter().any(|column| column.name.eq_ignore_ascii_case(to));
-        if let Some((_, unknown)) = key.columns.iter().find(|(_, to)| !is_known(to)) {
-            let places: [&dyn std::fmt::Display; 3] = [&key.name, unknown, &shown];
+        if wanted.is_empty() {
+            return Err(refused(Message::of(table::KEY_WITHOUT_PRIMARY, [&name, &shown])));
+        }
+        let known = self.databases.table_of(schema, parent, false)?;
+        let is_known = |to: &&Name| {
+            known.columns.iter().any(|column| column.name.eq_ignore_ascii_case(to.as_str()))
+        };
+        if let Some(unknown) = key.references.columns.iter().find(|to| !is_known(to)) {
+            let places: [&dyn std::fmt::Display; 3] = [&name, &unknown.as_str(), &shown];
             return Err(refused(Message::of(table::KEY_OF_NO_COLUMN, places)));
+        }
+        if wanted.len() != key.columns.len() {
+            return Err(refused(Message::of(table::KEY_OF_OTHER_LENGTH, [&shown])));
         }
         wanted.sort_unstable();
         let is_it = |columns: &[String]| {
@@ -140,10 +177,10 @@ impl Session {
             columns.sort_unstable();
             columns == wanted
         };
-        let unique = self.unique_keys(schema, &key.parent)?;
+        let unique = self.unique_keys(schema, parent)?;
         match is_it(&primary) || unique.iter().any(|columns| is_it(columns)) {
             true => Ok(()),
-            false => Err(refused(Message::of(table::KEY_OF_NO_KEY, [&shown, &key.name]))),
+            false => Err(refused(Message::of(table::KEY_OF_NO_KEY, [&shown, &name]))),
         }
     }
 

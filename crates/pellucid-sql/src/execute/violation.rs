@@ -11,8 +11,6 @@ use pellucid_tsql::ast::{ChangeTarget, ObjectName, TableSource};
 use rusqlite::ffi::ErrorCode;
 use rusqlite::OptionalExtension;
 
-pub(super) use reference::Reference;
-
 use super::object::constraints;
 use super::{Done, Raised};
 use crate::message::{table, Message};
@@ -162,7 +160,7 @@ impl Session {
         Ok(Some(Changed { schema, sqlite, database, shown }))
     }
 
-    fn database_of(&self, name: &ObjectName, schema: &str) -> Done<String> {
+    pub(super) fn database_of(&self, name: &ObjectName, schema: &str) -> Done<String> {
         match schema {
             "temp" => Ok("tempdb".to_owned()),
             _ => Ok(self.databases.schema_of(name.database.as_ref())?.0.name),

@@ -10,14 +10,14 @@ use crate::session::{object_id, split, Session};
 use crate::translate::quoted;
 
 /// A foreign key.
-pub(in crate::execute) struct Reference {
+struct Reference {
     /// The table that has it, and its number there.
-    pub child: String,
-    pub number: i64,
-    pub parent: String,
-    pub name: String,
+    child: String,
+    number: i64,
+    parent: String,
+    name: String,
     /// Its own columns, and those that they refer to.
-    pub columns: Vec<(String, String)>,
+    columns: Vec<(String, String)>,
 }
 
 impl Session {
@@ -61,12 +61,7 @@ impl Session {
     }
 
     /// Those of the table, and those of others that refer to it.
-    pub(in crate::execute) fn references_of(
-        &self,
-        schema: &str,
-        sqlite: &str,
-        database: &str,
-    ) -> Done<Vec<Reference>> {
+    fn references_of(&self, schema: &str, sqlite: &str, database: &str) -> Done<Vec<Reference>> {
         let sql = format!(
             "SELECT m.name, m.sql, f.id, f.\"table\", f.\"from\", f.\"to\" FROM {}.sqlite_schema m, \
              pragma_foreign_key_list(m.name, ?2) f WHERE m.type = 'table' \

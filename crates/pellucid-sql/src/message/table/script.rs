@@ -42,6 +42,9 @@ rows! {
     1088, 16, UNKNOWN_TARGET =
         "Cannot find the object \"{name}\" because it does not exist or you do not have permissions.";
     1222, 16, LOCK_TIMEOUT = "Lock request time out period exceeded.";
+    1505, 16, INDEX_OF_DUPLICATES =
+        "The CREATE UNIQUE INDEX statement terminated because a duplicate key was found for the object name '{table}' and the \
+         index name '{index}'.";
     1750, 16, CONSTRAINT_NOT_MADE =
         "Could not create constraint or index. See previous errors.";
     1752, 16, UNKNOWN_COLUMN_OF =
@@ -113,6 +116,8 @@ rows! {
     6401, 16, UNKNOWN_SAVEPOINT =
         "Cannot roll back {name}. No transaction or savepoint of that name was found.";
     7955, 16, UNKNOWN_SESSION = "Invalid SPID {number} specified.";
+    8139, 16, KEY_OF_OTHER_LENGTH =
+        "Number of referencing columns in foreign key differs from number of referenced columns, table '{table}'.";
     8144, 16, TOO_MANY_ARGUMENTS =
         "Procedure or function {procedure} has too many arguments specified.";
     8145, 16, UNKNOWN_PARAMETER = "@{parameter} is not a parameter for procedure {procedure}.";
