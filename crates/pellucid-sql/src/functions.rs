@@ -35,7 +35,7 @@ pub(crate) use builtin::{builtin, Builtin, Parameter, ResultType, AGENT_DATETIME
 pub(crate) use date_part::DatePart;
 pub(crate) use hash::new_guid;
 pub(crate) use math::widened;
-pub(crate) use message_text::formatted;
+pub(crate) use message_text::formatted_of;
 pub(crate) use server::{server_function, FUNCTIONS as SERVER_FUNCTIONS};
 pub(crate) use text_search::{NATIONAL, SENSITIVE};
 

@@ -119,6 +119,19 @@ fn raiserror_formats_what_it_is_given() {
          RAISERROR('a', 10, 1) SELECT @@ERROR",
         &["<<    abc>>", "<<    abc>>", "a", "50000", "a", "0"],
     );
+    for (argument, told) in [
+        ("float = 1.5", "float"),
+        ("datetime = '20200102'", "datetime"),
+        ("numeric(5, 2) = 1.5", "numeric"),
+        ("bit = 1", "bit"),
+    ] {
+        let text =
+            format!("Cannot specify {told} data type (parameter 4) as a substitution parameter.");
+        let script = format!("DECLARE @a {argument} RAISERROR('%s', 10, 1, @a)");
+        prints(&server, &script, &["Msg 2748", &text]);
+    }
+    let script = "DECLARE @a bigint = 5 RAISERROR('%I64d', 10, 1, @a) RAISERROR('%d', 16, 1, @a)";
+    assert_eq!(lines(&server, script)[..2], ["5", "Msg 2786"]);
     let told = server.run(
         "RAISERROR('%d', 16, 1, 'x')\nRAISERROR('bad %z', 16, 1)\nSELECT FORMATMESSAGE('%s', 1)\n",
     );

@@ -10,7 +10,7 @@ use pellucid_tsql::ast::{
 use pellucid_tsql::Undeclared;
 
 use super::{Done, Flow, Raised};
-use crate::functions::formatted;
+use crate::functions::formatted_of;
 use crate::message::{table, Message};
 use crate::session::{Caught, Session};
 use crate::translate::Variables;
@@ -209,7 +209,17 @@ impl Session {
         let severity = self.integer(&raise.severity)?;
         let state = self.integer(&raise.state)?;
         let mut arguments = Vec::new();
-        for argument in &raise.arguments {
+        let mut big = Vec::new();
+        for (at, argument) in raise.arguments.iter().enumerate() {
+            let data_type = self.type_of(argument)?;
+            if !is_formatted(data_type) {
+                // The text, the severity and the state are parameters, too.
+                let places: [&dyn std::fmt::Display; 2] = [&data_type.name(), &(at + 4)];
+                return Err(Message::of(table::NOT_FORMATTED, places).into());
+            }
+            if data_type == SqlType::BigInt {
+                big.push(at);
+            }
             arguments.push(self.value(argument, None)?);
         }
         let text = match self.value(&raise.message, None)? {
@@ -224,7 +234,8 @@ impl Session {
             return Err(Message::of(table::LOG_NEEDED, []).into());
         }
         let severity = severity.clamp(0, 25) as u8;
-        let mut message = Message::new(RAISED, severity, shortened(formatted(&text, &arguments)?));
+        let mut message =
+            Message::new(RAISED, severity, shortened(formatted_of(&text, &arguments, &big)?));
         message.state = u8::try_from(state.max(1)).unwrap_or(1);
         if severity <= 10 {
             message.number = if severity == 0 { 0 } else { RAISED };
@@ -376,6 +387,24 @@ impl Session {
             _ => Ok(0),
         }
     }
+}
+
+/// Whether RAISERROR takes an argument of the type. Source: Microsoft's "RAISERROR".
+fn is_formatted(data_type: SqlType) -> bool {
+    matches!(
+        data_type,
+        SqlType::Null
+            | SqlType::TinyInt
+            | SqlType::SmallInt
+            | SqlType::Int
+            | SqlType::BigInt
+            | SqlType::Char(_)
+            | SqlType::VarChar(_)
+            | SqlType::NChar(_)
+            | SqlType::NVarChar(_)
+            | SqlType::Binary(_)
+            | SqlType::VarBinary(_)
+    )
 }
 
 fn shortened(text: String) -> String {

@@ -254,6 +254,13 @@ impl Session {
         self.first(translated.statement())
     }
 
+    /// The type of an expression.
+    pub(super) fn type_of(&mut self, value: &Expression) -> Done<SqlType> {
+        let translated = self.translation(SourceRef::Value(value, None))?;
+        let column = translated.statement().columns.first();
+        Ok(column.map_or(SqlType::Null, |column| column.data_type))
+    }
+
     /// Whether a condition holds; unknown does not.
     pub(super) fn holds(&mut self, condition: &Condition) -> Done<bool> {
         let translated = self.translation(SourceRef::Condition(condition))?;

@@ -28,8 +28,13 @@ const WIDTH_MOST: usize = 2048;
 /// # Errors
 /// 2787 for another format, 2786 for an argument of another type.
 pub(crate) fn formatted(text: &str, arguments: &[Value]) -> Result<String> {
+    formatted_of(text, arguments, &[])
+}
+
+/// The same of arguments of which some, by their places, are bigint: these take `%I64d` alone.
+pub(crate) fn formatted_of(text: &str, arguments: &[Value], big: &[usize]) -> Result<String> {
     let mut out = String::new();
-    let mut given = Given { arguments, taken: 0 };
+    let mut given = Given { arguments, big, taken: 0 };
     let mut rest = text;
     while let Some(at) = rest.find('%') {
         out.push_str(&rest[..at]);
@@ -49,6 +54,8 @@ pub(crate) fn formatted(text: &str, arguments: &[Value]) -> Result<String> {
 /// The arguments, of which the first ones are taken already.
 struct Given<'a> {
     arguments: &'a [Value],
+    /// Places of bigint.
+    big: &'a [usize],
     taken: usize,
 }
 
@@ -56,6 +63,11 @@ impl<'a> Given<'a> {
     fn next(&mut self) -> &'a Value {
         self.taken += 1;
         self.arguments.get(self.taken - 1).unwrap_or(&Value::Null)
+    }
+
+    /// Whether the argument that was taken last is a bigint.
+    fn is_big(&self) -> bool {
+        self.big.contains(&(self.taken - 1))
     }
 
     /// 2786, of the argument that was taken last.
@@ -70,6 +82,8 @@ struct Place<'t> {
     width: usize,
     precision: Option<usize>,
     kind: char,
+    /// `I64` stands before the kind.
+    is_wide: bool,
     /// Its bytes in the format.
     length: usize,
 }
@@ -84,20 +98,29 @@ impl<'t> Place<'t> {
             let found = number(text, end + 1, given)?;
             (precision, end) = (Some(found.0.unwrap_or(0)), found.1);
         }
-        end += match &text[end..] {
-            size if size.starts_with("I64") => 3,
-            size => usize::from(size.starts_with(['l', 'h'])),
+        let is_wide = text[end..].starts_with("I64");
+        end += match is_wide {
+            true => 3,
+            false => usize::from(text[end..].starts_with(['l', 'h'])),
         };
         let kind = text[end..].chars().next();
         let length = end + kind.map_or(0, char::len_utf8);
         let kind = kind.filter(|kind| "diuoxXs".contains(*kind));
         let kind = kind.ok_or_else(|| Message::of(table::BAD_FORMAT, [&&text[..length]]))?;
-        Ok(Self { flags: &text[1..flags_end], width: width.unwrap_or(0), precision, kind, length })
+        Ok(Self {
+            flags: &text[1..flags_end],
+            width: width.unwrap_or(0),
+            precision,
+            kind,
+            is_wide,
+            length,
+        })
     }
 
     fn shown(&self, given: &mut Given<'_>) -> Result<String> {
         let value = given.next();
         let (sign, digits) = match (self.kind, value) {
+            _ if given.is_big() && !self.is_wide => return Err(given.mismatch()),
             (_, Value::Null) => ("", "(null)".to_owned()),
             ('s', Value::Text(text)) => {
                 ("", text.chars().take(self.precision.unwrap_or(usize::MAX)).collect())
@@ -214,5 +237,8 @@ mod tests {
         );
         assert_eq!(refused("%s", &[Value::Integer(1)]).0, 2786);
         assert_eq!(refused("%*s", &[text("a"), text("b")]).0, 2786);
+        let number = [Value::Integer(1)];
+        assert_eq!(formatted_of("%d", &number, &[0]).unwrap_err().number, 2786);
+        assert_eq!(formatted_of("%I64d", &number, &[0]).unwrap(), "1");
     }
 }

@@ -75,6 +75,8 @@ rows! {
     2714, 16, OBJECT_EXISTS = "There is already an object named '{name}' in the database.";
     2745, 16, SESSION_ENDED =
         "Process ID {session} has raised user error {number}, severity {severity}. SQL Server is terminating this process.";
+    2748, 16, NOT_FORMATTED =
+        "Cannot specify {data_type} data type (parameter {number}) as a substitution parameter.";
     2754, 16, LOG_NEEDED =
         "Error severity levels greater than 18 can only be specified by members of the sysadmin role, using the WITH LOG \
          option.";
