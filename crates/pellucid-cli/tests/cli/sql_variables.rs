@@ -119,6 +119,7 @@ fn a_type_that_there_is_not_is_named_with_the_place_of_its_declaration() {
     for (script, told) in [
         ("DECLARE @x nosuch", unknown(1)),
         ("DECLARE @a int, @x nosuch", unknown(2)),
+        ("CREATE PROCEDURE #p AS DECLARE @a int, @x nosuch", unknown(2)),
         ("DECLARE @t TABLE (a int, b nosuch)", unknown(2)),
         ("CREATE TABLE #t (a nosuch)", unknown(1)),
         ("CREATE TABLE #t (a int, b int, c nosuch)", unknown(3)),
@@ -132,4 +133,8 @@ fn a_type_that_there_is_not_is_named_with_the_place_of_its_declaration() {
     ] {
         assert_eq!(refused(&server, script), [told], "{script}");
     }
+    // Nothing of such a batch is executed.
+    let told = server.run("PRINT 'begun'\nIF 1 = 0 DECLARE @x nosuch\nPRINT 'ended'").all();
+    assert_eq!(errors(&told), [("Msg 2715".to_owned(), unknown(1)[7..].to_owned())], "{told}");
+    assert!(!told.contains("begun") && !told.contains("ended"), "{told}");
 }

@@ -16,6 +16,7 @@ use crate::session::{Caught, Session};
 use crate::translate::Variables;
 use crate::values::convert::Value;
 use crate::values::types::SqlType;
+use crate::values::Error;
 
 /// Bytes of what PRINT and RAISERROR show.
 const PRINT_CHARS_MOST: usize = 4000;
@@ -24,7 +25,8 @@ const LOOK_EVERY: Duration = Duration::from_millis(20);
 /// The number of what RAISERROR raises without one.
 const RAISED: u32 = 50_000;
 
-/// Before anything is executed: what is declared, wherever it stands; no variable twice, `names` among them.
+/// Before anything is executed: what is declared, wherever it stands; no variable twice, `names` among them, and each
+/// of a type that there is.
 pub(super) fn declarations<'s>(
     statements: &'s [Statement],
     names: impl IntoIterator<Item = &'s Variable>,
@@ -43,11 +45,16 @@ fn collect<'s>(
     for statement in statements {
         match &statement.kind {
             StatementKind::Declare(declarations) => {
-                for declaration in declarations {
+                for (number, declaration) in (1..).zip(declarations) {
+                    let refused = |message: Message| {
+                        Err(Raised { line: Some(statement.line), ..Raised::from(message) })
+                    };
                     let name = &declaration.variable().0;
                     if !names.insert(name.to_lowercase()) {
-                        let raised = Raised::from(Message::of(table::DECLARED_TWICE, [name]));
-                        return Err(Raised { line: Some(statement.line), ..raised });
+                        return refused(Message::of(table::DECLARED_TWICE, [name]));
+                    }
+                    if let Some(error) = unknown_type(declaration, number) {
+                        return refused(error.into());
                     }
                     found.push(declaration);
                 }
@@ -70,6 +77,13 @@ fn collect<'s>(
         }
     }
     Ok(())
+}
+
+/// Why there is no such type as that of the variable `number` of a DECLARE.
+fn unknown_type(declaration: &Declaration, number: usize) -> Option<Error> {
+    let Declaration::Scalar { data_type, .. } = declaration else { return None };
+    let error = SqlType::of_declaration(data_type, number).err()?;
+    matches!(error, Error::NoDataType(..) | Error::WidthRefused(..)).then_some(error)
 }
 
 impl Session {
