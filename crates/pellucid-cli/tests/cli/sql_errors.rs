@@ -104,6 +104,7 @@ fn names_that_are_unknown_are_not_caught_where_they_stand() {
     );
     // What execution meets is caught.
     prints(&server, &within("DROP TABLE nosuch"), &["3701"]);
+    prints(&server, &within("TRUNCATE TABLE nosuch"), &["4701"]);
     prints(&server, &within("EXEC nosuch"), &["2812"]);
     prints(&server, &within("SELECT CAST('x' AS int)"), &["245"]);
 }

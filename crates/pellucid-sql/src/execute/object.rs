@@ -50,7 +50,8 @@ impl Session {
             }
             ObjectStatement::TruncateTable(table) => {
                 let Some((schema, sqlite, false)) = self.find(table)? else {
-                    return Err(Message::of(table::UNKNOWN_TABLE, [&object_text(table)]).into());
+                    let shown = object_text(table);
+                    return Err(Message::of(table::UNKNOWN_TABLE_TO_EMPTY, [&shown]).into());
                 };
                 if self.is_referenced(&schema, &sqlite)? {
                     return Err(

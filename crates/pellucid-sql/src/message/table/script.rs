@@ -109,6 +109,8 @@ rows! {
          back the transaction.";
     3998, 16, DOOMED_AT_END =
         "Uncommittable transaction is detected at the end of the batch. The transaction is rolled back.";
+    4701, 16, UNKNOWN_TABLE_TO_EMPTY =
+        "Cannot find the object \"{name}\" because it does not exist or you do not have permissions.";
     4712, 16, TRUNCATE_REFERENCED =
         "Cannot truncate table '{name}' because it is being referenced by a FOREIGN KEY constraint.";
     4902, 16, UNKNOWN_TABLE =
