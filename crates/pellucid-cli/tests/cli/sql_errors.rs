@@ -186,6 +186,25 @@ CREATE PROCEDURE opens AS BEGIN TRAN";
          BEGIN CATCH SELECT ERROR_NUMBER(), ERROR_LINE(), ERROR_PROCEDURE(), ERROR_STATE() END CATCH",
         &["8114|0|p|5"],
     );
+    // A numeric that is written is one, and is cut off.
+    prints(
+        &server,
+        "EXEC p 1.9 EXEC p -2147483648 EXEC p 99999999999.5 EXEC p 99999999999",
+        &[
+            "called",
+            "called",
+            "Msg 8114",
+            "Error converting data type numeric to int.",
+            "Msg 8114",
+            "Error converting data type numeric to int.",
+        ],
+    );
+    let wide = "CREATE PROCEDURE wide @a bigint, @b tinyint = 0 AS PRINT CONCAT(@a, ' ', @b)\nGO\n";
+    prints(
+        &server,
+        &format!("{wide}EXEC wide -99999999999, 7 EXEC wide 1, 300"),
+        &["-99999999999 7", "Msg 8114", "Error converting data type int to tinyint."],
+    );
 }
 
 #[test]

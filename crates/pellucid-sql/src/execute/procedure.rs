@@ -40,6 +40,8 @@ pub(super) struct Given {
     /// In whose form the value is.
     pub data_type: SqlType,
     pub output: Option<String>,
+    /// The type of a numeric that is written, whose value is text.
+    pub written: Option<SqlType>,
     /// DEFAULT: as if it were not given.
     pub is_default: bool,
 }
@@ -53,14 +55,20 @@ impl Given {
     /// The value as one of a parameter: what does not convert is 8114.
     pub fn as_parameter(&self, to: SqlType) -> Done<Value> {
         use crate::values::Error;
-        let from = self.data_type;
-        let done = convert(self.value.clone(), from, to, None);
+        let (mut value, mut from) = (self.value.clone(), self.data_type);
+        if let Some(written) = self.written {
+            (value, from) = (convert(value, from, written, None)?, written);
+        }
+        let done = convert(value, from, to, None);
         Ok(done.map_err(|error| match error {
             Error::NotConvertible(..)
             | Error::NotADate
             | Error::DateOutOfRange(..)
             | Error::OverflowedInt(..)
             | Error::OverflowedSmall(..)
+            | Error::IntegerOverflow(..)
+            | Error::FloatOverflow(..)
+            | Error::Overflow(..)
             | Error::NotMoney
             | Error::NotSmallMoney
             | Error::NotAGuid => Error::ErrorConverting(from, to),
@@ -481,7 +489,15 @@ impl Session {
                     },
                     false => literal,
                 };
-                let is_decimal = matches!(value, Literal::Decimal(_) | Literal::Money(_));
+                let is_int = is_int(value);
+                if is_int {
+                    data_type = Some(SqlType::Int);
+                }
+                let is_decimal = !is_int
+                    && matches!(
+                        value,
+                        Literal::Integer(_) | Literal::Decimal(_) | Literal::Money(_)
+                    );
                 // Numerics are taken as text, which converts to whatever the parameter is.
                 let to = is_decimal.then_some(SqlType::NVARCHAR_MAX);
                 (self.value(&whole, to)?, None)
@@ -507,7 +523,8 @@ impl Session {
         }
         let is_default = argument.value == ArgumentValue::Default;
         let data_type = data_type.unwrap_or_else(|| natural_type(&value));
-        Ok(Given { parameter, value, data_type, output, is_default })
+        let written = written_type(&argument.value);
+        Ok(Given { parameter, value, data_type, output, written, is_default })
     }
 
     /// Gives a variable a value of the type `from`, converted to its own.
@@ -574,6 +591,25 @@ impl Session {
         }
         after(done)
     }
+}
+
+/// Whether a number that is written is an int; a larger one is a numeric.
+fn is_int(value: &Literal) -> bool {
+    matches!(value, Literal::Integer(text) if text.parse::<i32>().is_ok())
+}
+
+/// The type of a numeric that is written as an argument: as many digits as it has.
+fn written_type(value: &ArgumentValue) -> Option<SqlType> {
+    let ArgumentValue::Literal { value, .. } = value else { return None };
+    let text = match value {
+        Literal::Decimal(text) => text,
+        Literal::Integer(text) if !is_int(value) => text,
+        _ => return None,
+    };
+    let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
+    let scale = u8::try_from(fraction.len()).ok()?;
+    let digits = u8::try_from(whole.len()).ok()?.checked_add(scale)?;
+    (1..=38).contains(&digits).then(|| SqlType::numeric(digits, scale))
 }
 
 /// Whether nothing here has the name of a procedure.
