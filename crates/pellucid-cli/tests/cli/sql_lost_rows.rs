@@ -146,3 +146,33 @@ fn a_commit_that_fails_leaves_no_transaction() {
     let left = "SELECT (SELECT COUNT(*) FROM app.sys.tables), (SELECT a + b + c FROM app.dbo.t), (SELECT id FROM app.dbo.u)";
     assert_eq!(server.rows(left), ["2|6|5"]);
 }
+
+/// A column of numerics is one of SQLite's numbers, which hold 15 digits: no statement keeps another value than it was given.
+#[test]
+fn no_numeric_becomes_another_one_in_a_table() {
+    let server = Server::with(&[]);
+    server
+        .run("CREATE DATABASE app\nGO\nUSE app\nCREATE TABLE t(n numeric(30, 4), m money)")
+        .succeeded();
+    for refused in [
+        "INSERT app.dbo.t(n) VALUES (12345678901234567.1234)",
+        "INSERT app.dbo.t(m) VALUES (922337203685477.5807)",
+        "INSERT app.dbo.t(n) VALUES (1) UPDATE app.dbo.t SET n = n + 12345678901234567.1234",
+        "SELECT CAST(1234567890123456.78 AS numeric(18, 2)) AS a INTO #x",
+        "DECLARE @t TABLE (a money) INSERT @t VALUES (922337203685477.5807)",
+        "CREATE TABLE #x (a decimal(20, 2)) INSERT #x EXEC('SELECT 1234567890123456.78')",
+    ] {
+        assert_eq!(numbers(&server, refused), ["50001"], "{refused}");
+    }
+    let kept = "SET NOCOUNT ON DELETE app.dbo.t
+        INSERT app.dbo.t VALUES (9007199254740993, 92233720368547), (1234567890.1234, -99999999999.9999), (0.0001, 0.0001)
+        SELECT n, m FROM app.dbo.t ORDER BY n";
+    assert_eq!(
+        server.rows(kept),
+        [
+            ".0001|.0001",
+            "1234567890.1234|-99999999999.9999",
+            "9007199254740993.0000|92233720368547.0000"
+        ]
+    );
+}

@@ -48,15 +48,61 @@ pub fn read_stored(value: Value, data_type: SqlType) -> Result<Value> {
 }
 
 /// A value in a statement as a column of its type holds it: numerics as text, which SQLite takes as numbers where the
-/// column has such an affinity.
+/// column has such an affinity, whole ones as integers. What such a number would not hold is refused: SQLite rounds it.
+///
+/// Source: SQLite's "Datatypes", 3.1 and 3.2 (<https://www.sqlite.org/datatype3.html>).
 ///
 /// # Errors
-/// 8115 for bytes that are no numeric.
+/// 8115 for bytes that are no numeric; 50001 for a numeric that would be another one in the table.
 pub fn write_stored(value: Value, data_type: SqlType) -> Result<Value> {
-    match (data_type.family(), &value) {
-        (Family::Decimal, Value::Blob(_)) => {
-            Ok(Value::Text(decimal_of(&value, data_type)?.to_string()))
+    let (Family::Decimal, Value::Blob(_)) = (data_type.family(), &value) else { return Ok(value) };
+    let text = decimal_of(&value, data_type)?.to_string();
+    let whole = match text.split_once('.') {
+        Some((whole, fraction)) if fraction.bytes().all(|digit| digit == b'0') => whole,
+        Some(_) => "",
+        None => &text,
+    };
+    if let Ok(integer) = whole.parse() {
+        return Ok(Value::Integer(integer));
+    }
+    let number = text.parse().map(Value::Real).unwrap_or(Value::Null);
+    match read_stored(number, data_type).is_ok_and(|read| read == value) {
+        true => Ok(Value::Text(text)),
+        false => Err(Error::Unsupported("a numeric that SQLite would round in a table".to_owned())),
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_numeric_is_the_same_behind_the_table_or_refused() {
+        let connection = rusqlite::Connection::open_in_memory().unwrap();
+        connection.execute_batch("CREATE TABLE t(a numeric(38, 4))").unwrap();
+        let to = SqlType::numeric(38, 4);
+        for (text, is_kept) in [
+            ("0", true),
+            ("0.1000", true),
+            ("-12345678901.2345", true),
+            ("1234567890123.45", true),
+            ("9223372036854775807", true),
+            ("-9223372036854775808.0000", true),
+            ("1234567890123456.78", false),
+            ("12345678901234567.1234", false),
+            ("92233720368547758080", false),
+            ("922337203685477.5807", false),
+        ] {
+            let value = convert(Value::Text(text.to_owned()), SqlType::VARCHAR_MAX, to, None);
+            let value = value.unwrap();
+            let written = write_stored(value.clone(), to);
+            assert_eq!(written.is_ok(), is_kept, "{text}: {written:?}");
+            let Ok(written) = written else { continue };
+            connection.execute("INSERT INTO t VALUES (?1)", [written]).unwrap();
+            let sql = "SELECT a FROM t ORDER BY rowid DESC LIMIT 1";
+            let found: Value = connection.query_row(sql, [], |row| row.get(0)).unwrap();
+            assert_eq!(read_stored(found, to).unwrap(), value, "{text}");
         }
-        _ => Ok(value),
     }
 }
