@@ -4,10 +4,14 @@ use rusqlite::Connection;
 
 use super::{Change, Changed};
 use crate::execute::object::reference_names;
-use crate::execute::{Done, Raised};
+use crate::execute::Done;
 use crate::message::Message;
+use crate::savepoint::in_savepoint;
 use crate::session::{object_id, split, Session};
 use crate::translate::quoted;
+
+/// Of a database with more pages nobody waits until each key in it was looked at, for the sake of a name.
+const PAGES_MOST: i64 = 10_000;
 
 /// A foreign key.
 struct Reference {
@@ -103,17 +107,31 @@ impl Session {
             return Ok(None);
         };
         let connection = &self.databases.connection;
-        connection.execute_batch("SAVEPOINT \"look\"; PRAGMA defer_foreign_keys = ON")?;
-        let done: Done<_> =
-            statement.prepare(connection, frame).map_err(Raised::from).and_then(|mut prepared| {
-                prepared.raw_execute()?;
-                Ok(first_violated(connection, &changed.schema)?)
-            });
-        connection.execute_batch(
-            "ROLLBACK TO \"look\"; RELEASE \"look\"; PRAGMA defer_foreign_keys = OFF",
-        )?;
-        // A key of ON DELETE RESTRICT is looked at during the statement.
-        Ok(done.unwrap_or_default())
+        let pages = format!("PRAGMA {}.page_count", quoted(&changed.schema));
+        let pages: i64 = connection.query_row(&pages, [], |row| row.get(0))?;
+        if pages > PAGES_MOST {
+            return Ok(None);
+        }
+        let looked: Result<(), Looked> = in_savepoint(connection, |connection| {
+            connection.execute_batch("PRAGMA defer_foreign_keys = ON")?;
+            let mut prepared =
+                statement.prepare(connection, frame).map_err(|_| Looked::default())?;
+            prepared.raw_execute()?;
+            Err(Looked(first_violated(connection, &changed.schema)?))
+        });
+        connection.execute_batch("PRAGMA defer_foreign_keys = OFF")?;
+        Ok(looked.err().and_then(|looked| looked.0))
+    }
+}
+
+/// What was found, as an error: nothing of the statement stays. A key of ON DELETE RESTRICT is looked at during the
+/// statement, and is not found.
+#[derive(Default)]
+struct Looked(Option<(String, i64)>);
+
+impl From<rusqlite::Error> for Looked {
+    fn from(_: rusqlite::Error) -> Self {
+        Self::default()
     }
 }
 
