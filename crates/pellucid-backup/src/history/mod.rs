@@ -22,7 +22,7 @@ use pellucid::header::Header;
 use pellucid::shown::Shown;
 use pellucid::{Algorithm, Error, Subject};
 use pellucid_engine::inspect::{inspect, Kind};
-use pellucid_files::paths::full_name;
+use pellucid_files::paths::{self, full_name};
 use pellucid_host::connection::{uri, Handle};
 use pellucid_host::ffi;
 use pellucid_host::DatabaseError;
@@ -78,7 +78,7 @@ impl History {
     /// What is wrong with the home.
     pub fn seen() -> pellucid::Result<Seen> {
         let path = Keyring::locate()?.join(FILE);
-        Ok(Seen(std::fs::metadata(path).ok().map(|found| (found.dev(), found.ino()))))
+        Ok(Seen(paths::look_at_name(&path).ok().map(|found| (found.dev(), found.ino()))))
     }
 
     /// The history of the instance that this process uses; none if none was begun.
