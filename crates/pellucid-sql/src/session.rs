@@ -51,7 +51,7 @@ use crate::translate::ResultColumn;
 
 pub(crate) use calculator::Calculator;
 pub use cancel::Cancel;
-pub(crate) use catalog::{is_internal, row_name, shown, sqlite_name, Databases};
+pub(crate) use catalog::{is_internal, row_name, shown, sqlite_name, without_literals, Databases};
 pub(crate) use cursor::{Cursor, CursorHandle, OpenCursor};
 pub(crate) use frame::{Frame, TableVariable};
 pub(crate) use identity::On as IdentityInsertOn;

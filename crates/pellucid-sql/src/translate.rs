@@ -199,11 +199,13 @@ pub struct Statement {
     pub parameters: Vec<Parameter>,
     /// The columns of its rows.
     pub columns: Vec<ResultColumn>,
+    /// Its rows get numbers of an identity.
+    pub gives_identity: bool,
 }
 
 impl std::fmt::Debug for Statement {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Self { sql: _, parameters, columns } = self;
+        let Self { sql: _, parameters, columns, gives_identity: _ } = self;
         f.debug_struct("Statement")
             .field("parameters", parameters)
             .field("columns", columns)
@@ -307,6 +309,7 @@ impl<'c> Translator<'c> {
             views_named: 0,
             depth: 0,
             in_output: false,
+            gives_identity: false,
             budget: budget::Budget::default(),
         }
     }
@@ -345,7 +348,12 @@ impl<'c> Translator<'c> {
         };
         let column = ResultColumn { name: String::new(), data_type: typed.data_type };
         let sql = format!("SELECT {}", typed.sql);
-        Ok(Statement { sql, parameters: work.parameters, columns: vec![column] })
+        Ok(Statement {
+            sql,
+            parameters: work.parameters,
+            columns: vec![column],
+            ..Statement::default()
+        })
     }
 
     /// `SELECT 1` or 0 for a condition of IF and WHILE; unknown is 0.
@@ -357,7 +365,12 @@ impl<'c> Translator<'c> {
         let sql = work.condition(condition, View::EMPTY)?;
         let column = ResultColumn { name: String::new(), data_type: SqlType::Bit };
         let sql = format!("SELECT {sql} IS TRUE");
-        Ok(Statement { sql, parameters: work.parameters, columns: vec![column] })
+        Ok(Statement {
+            sql,
+            parameters: work.parameters,
+            columns: vec![column],
+            ..Statement::default()
+        })
     }
 
     /// INSERT; its rows are counted by SQLite's `changes()`.
@@ -430,6 +443,8 @@ struct Work<'c> {
     depth: u32,
     /// Within an OUTPUT clause, which has no queries.
     in_output: bool,
+    /// What is translated puts rows into a table with an identity.
+    gives_identity: bool,
     budget: budget::Budget,
 }
 
@@ -450,7 +465,12 @@ impl Work<'_> {
     }
 
     fn finish_value(self, sql: String, column: ResultColumn) -> Statement {
-        Statement { sql, parameters: self.parameters, columns: vec![column] }
+        Statement {
+            sql,
+            parameters: self.parameters,
+            columns: vec![column],
+            ..Statement::default()
+        }
     }
 
     fn selection(self, query: &Query) -> Result<Selection> {
@@ -468,7 +488,8 @@ impl Work<'_> {
                 data_type: column.data_type,
             })
             .collect();
-        Statement { sql, parameters: self.parameters, columns }
+        let gives_identity = self.gives_identity;
+        Statement { sql, parameters: self.parameters, columns, gives_identity }
     }
 }
 

@@ -175,4 +175,46 @@ fn no_numeric_becomes_another_one_in_a_table() {
             "9007199254740993.0000|92233720368547.0000"
         ]
     );
+    // The last digits of a quotient are not what was counted.
+    let percent =
+        "SET NOCOUNT ON SELECT 100.0 * CAST(1 AS bigint) / CAST(3 AS bigint) AS pct INTO #x
+        SELECT CAST(pct AS numeric(18, 6)) FROM #x";
+    assert_eq!(server.rows(percent), ["33.333333"]);
+}
+
+/// What looks for the value of a key that is there twice reads, whatever stands in the strings of the statement.
+#[test]
+fn a_refused_insert_writes_nothing() {
+    let server = Server::with(&[]);
+    let script = "CREATE DATABASE app
+GO
+USE app
+CREATE TABLE gen(id int PRIMARY KEY, t varchar(200))
+INSERT gen VALUES (1, 'a')
+GO
+WITH src AS (SELECT 'INSERT INTO dbo.x (\"id\", \"t\") VALUES (1)' AS t)
+INSERT gen(id, t) SELECT CASE WHEN t LIKE 'INSERT%' THEN 1 ELSE 2 END, t FROM src";
+    assert_eq!(numbers(&server, script), ["2627"]);
+    assert_eq!(server.rows("SELECT id, t FROM app.dbo.gen"), ["1|a"]);
+}
+
+/// A number of a row is an identity's only where there is one: rows of children are put under it.
+#[test]
+fn a_table_without_an_identity_gives_none() {
+    let server = Server::with(&[]);
+    let script = "SET NOCOUNT ON
+        CREATE TABLE #par(id int IDENTITY(100, 1) PRIMARY KEY, n varchar(9)); CREATE TABLE #lg(code int PRIMARY KEY, m varchar(9))
+        CREATE TABLE #chd(pid int, m varchar(9))
+        INSERT #par VALUES ('p'); INSERT #lg VALUES (55, 'log'); INSERT #lg OUTPUT inserted.code VALUES (56, 'x')
+        INSERT #lg EXEC('SELECT 57, ''y''')
+        INSERT #chd VALUES (SCOPE_IDENTITY(), 'c')
+        SELECT CONCAT('under ', pid) FROM #chd
+        INSERT #par OUTPUT inserted.n VALUES ('q')
+        SELECT CONCAT('output ', SCOPE_IDENTITY())
+        INSERT #par EXEC('SELECT ''r''')
+        SELECT CONCAT('execute ', SCOPE_IDENTITY())";
+    let told = server.run(script).all();
+    for found in ["under 100", "output 101", "execute 102"] {
+        assert!(told.contains(found), "{found}\n{told}");
+    }
 }

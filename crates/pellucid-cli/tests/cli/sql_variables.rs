@@ -138,3 +138,35 @@ fn a_type_that_there_is_not_is_named_with_the_place_of_its_declaration() {
     assert_eq!(errors(&told), [("Msg 2715".to_owned(), unknown(1)[7..].to_owned())], "{told}");
     assert!(!told.contains("begun") && !told.contains("ended"), "{told}");
 }
+
+/// What is made within a transaction goes with it: a table that is declared behind the ROLLBACK is there.
+#[test]
+fn a_table_declared_behind_a_rollback_is_there() {
+    let server = Server::with(&[]);
+    let told = server
+        .run(
+            "BEGIN TRANSACTION
+GO
+ROLLBACK
+DECLARE @t TABLE (a int)
+INSERT @t VALUES (7)
+SELECT CONCAT('found ', a) FROM @t
+GO
+CREATE PROCEDURE p AS
+BEGIN TRY
+  SELECT 1 / 0
+END TRY
+BEGIN CATCH
+  IF @@TRANCOUNT > 0 ROLLBACK
+  DECLARE @e TABLE (m nvarchar(200))
+  INSERT @e VALUES ('kept')
+  SELECT m FROM @e
+END CATCH
+GO
+BEGIN TRANSACTION
+EXEC p",
+        )
+        .all();
+    let is_there = told.contains("found 7") && told.contains("kept");
+    assert!(is_there && !told.contains("50002"), "{told}");
+}

@@ -328,9 +328,11 @@ impl Session {
                         self.frame().declare(&variable.0, data_type, Value::Null);
                     }
                 }
-                Declaration::Table { variable, elements } => {
+                // What is made within a transaction would go with it.
+                Declaration::Table { variable, elements } if self.transactions == 0 => {
                     let _ = self.declare_table(&variable.0, elements);
                 }
+                Declaration::Table { .. } => {}
                 Declaration::Cursor(variable) => {
                     self.frame().declare_cursor(&variable.0);
                     self.tell_cursors();

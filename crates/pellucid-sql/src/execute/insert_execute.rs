@@ -95,7 +95,8 @@ impl Session {
         let change = Change::of("INSERT", &insert.target, &[]);
         let done = self.insert_rows(&statements);
         let rows = done.map_err(|raised| self.with_constraint(raised, change))?;
-        if rows > 0 {
+        let gives_identity = statements.iter().any(|(statement, _)| statement.gives_identity);
+        if rows > 0 && gives_identity {
             self.shared.set_identity(self.databases.connection.last_insert_rowid());
         }
         self.count(rows);

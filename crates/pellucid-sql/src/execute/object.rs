@@ -16,7 +16,7 @@ use super::Done;
 use crate::instance::MSDB;
 use crate::message::{table, Message};
 use crate::savepoint::in_savepoint;
-use crate::session::{identity_seed, is_internal, sqlite_name, Session};
+use crate::session::{identity_seed, is_internal, sqlite_name, without_literals, Session};
 use crate::translate::{object_text, quoted, TableColumn};
 
 pub(super) use index::found_twice;
@@ -145,7 +145,7 @@ impl Session {
         let sql = format!("SELECT sql FROM {}.sqlite_schema WHERE name = ?1", quoted(schema));
         let text = self.databases.connection.query_row(&sql, [table], |row| row.get(0));
         let text: Option<String> = text.optional()?.flatten();
-        let lower = text.unwrap_or_default().to_ascii_lowercase();
+        let lower = without_literals(&text.unwrap_or_default()).to_ascii_lowercase();
         let found = self.databases.table_of(schema, table, false)?;
         let identity = found.columns.iter().find(|column| column.identity);
         Ok(identity.map_or(1, |column| identity_seed(&lower, &column.name)))

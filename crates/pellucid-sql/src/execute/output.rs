@@ -54,7 +54,7 @@ impl Session {
             connection.execute_batch(&format!("DROP TABLE {STAGE}"))?;
             Done::Ok(done)
         })?;
-        if is_insert && done.count > 0 {
+        if is_insert && done.count > 0 && change.change.gives_identity {
             self.shared.set_identity(done.identity);
         }
         for part in parts.iter().filter(|part| part.into.is_none()) {

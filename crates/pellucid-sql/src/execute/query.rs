@@ -165,7 +165,7 @@ impl Session {
         }
         let translated = self.translation(SourceRef::Insert(insert))?;
         let rows = self.change_named(translated.statement(), change)?;
-        if rows > 0 {
+        if rows > 0 && translated.statement().gives_identity {
             self.shared.set_identity(self.databases.connection.last_insert_rowid());
         }
         self.count(rows);

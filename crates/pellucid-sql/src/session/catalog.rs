@@ -585,7 +585,7 @@ pub(crate) fn sqlite_name(name: &ObjectName) -> String {
 }
 
 /// The text of a table with its literals empty: words within them are not its own.
-fn without_literals(text: &str) -> String {
+pub(crate) fn without_literals(text: &str) -> String {
     let mut quote = None;
     let is_kept = |next: &char| {
         let was_literal = quote == Some('\'');

@@ -69,7 +69,9 @@ pub(crate) fn identity_type(lower: &str, name: &str) -> Option<SqlType> {
 
 /// The first number of an identity by the same text.
 pub(crate) fn identity_seed(lower: &str, name: &str) -> i64 {
-    identity_said(lower, name).and_then(|(_, seed)| seed.parse().ok()).unwrap_or(1)
+    let said = identity_said(lower, name).and_then(|(_, seed)| seed.parse().ok());
+    // Whoever makes the file can have written anything.
+    said.filter(|seed| *seed > 0).unwrap_or(1)
 }
 
 fn identity_said<'t>(lower: &'t str, name: &str) -> Option<(&'t str, &'t str)> {

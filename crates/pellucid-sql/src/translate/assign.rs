@@ -151,6 +151,7 @@ impl Work<'_> {
             sql: format!("SELECT {}", value.sql),
             parameters: self.parameters.clone(),
             columns: vec![column],
+            ..Statement::default()
         })
     }
 

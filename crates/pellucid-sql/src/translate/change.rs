@@ -84,6 +84,7 @@ impl Work<'_> {
         let view = View::inner(&View::EMPTY, &level, Clause::Other);
         let (table, name) = self.target_table(&insert.target, view)?;
         refuse_rows_of_server(&table, &name)?;
+        self.gives_identity = table.columns.iter().any(|column| column.identity);
         let columns = target_columns(&table, &insert.columns, &name)?;
         let listed = !insert.columns.is_empty();
         let into = format!("INSERT INTO {}", table.sqlite);
@@ -167,6 +168,7 @@ impl Work<'_> {
         }
         let (table, name) = self.target_table(&insert.target, View::EMPTY)?;
         refuse_rows_of_server(&table, &name)?;
+        self.gives_identity = table.columns.iter().any(|column| column.identity);
         let columns = target_columns(&table, &insert.columns, &name)?;
         Ok((table, name, columns))
     }

@@ -74,6 +74,6 @@ impl Translator<'_> {
             values.join(", "),
             relation.sql
         );
-        Ok(Statement { sql, parameters: work.parameters, columns })
+        Ok(Statement { sql, parameters: work.parameters, columns, ..Statement::default() })
     }
 }

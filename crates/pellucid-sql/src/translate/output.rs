@@ -206,7 +206,8 @@ impl Work<'_> {
 
     /// A statement among others that have the same parameters.
     fn also(&self, sql: String) -> Statement {
-        Statement { sql, parameters: self.parameters.clone(), columns: Vec::new() }
+        let gives_identity = self.gives_identity;
+        Statement { sql, parameters: self.parameters.clone(), columns: Vec::new(), gives_identity }
     }
 }
 

@@ -83,6 +83,7 @@ fn parts(text: &str) -> Option<Vec<&str>> {
 /// Those of a part of the text: a column, or a constraint of the table.
 fn clauses_of(part: &str) -> Vec<Clause> {
     let is_of_word = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '$') || !c.is_ascii();
+    let column = first_name_of(part).unwrap_or_default();
     let (mut depth, mut clauses, mut name) = (0_u32, Vec::new(), None);
     // Where the last character ended, if it was one of a word: a quote between ends the word.
     let mut end_of_word = None;
@@ -106,7 +107,7 @@ fn clauses_of(part: &str) -> Vec<Clause> {
                         clauses.push(Clause { kind: Kind::Check(condition), name: name.take() });
                     }
                     "DEFAULT" => {
-                        let column = first_name_of(part).unwrap_or_default();
+                        let column = column.clone();
                         clauses.push(Clause { kind: Kind::Default(column), name: name.take() });
                     }
                     "UNIQUE" | "PRIMARY" | "NULL" | "COLLATE" | "GENERATED" | "AS" => name = None,
@@ -123,6 +124,9 @@ fn clauses_of(part: &str) -> Vec<Clause> {
 fn in_parentheses(text: &str) -> String {
     let mut depth = 0_u32;
     let mut start = None;
+    if !text.trim_start().starts_with('(') {
+        return String::new();
+    }
     for (at, next) in unquoted(text) {
         match (next, start) {
             ('(', _) => {
@@ -188,6 +192,14 @@ mod tests {
             check("(a < 8)", None),
         ];
         assert_eq!(clauses(sql), expected);
+    }
+
+    /// Each word is looked at once, however many there are.
+    #[test]
+    fn a_long_text_takes_as_long_as_it_is() {
+        for word in ["CONSTRAINT c ", "DEFAULT 1 ", "CHECK "] {
+            clauses(&format!("CREATE TABLE t(a int {})", word.repeat(100_000)));
+        }
     }
 
     #[test]

@@ -11,7 +11,7 @@ use super::lists::{arranged, Same};
 use super::{flag, text, Column, Row};
 use crate::execute::key_constraints;
 use crate::message::Result;
-use crate::session::{identity_seed, is_internal, object_id, split, Databases};
+use crate::session::{identity_seed, is_internal, object_id, split, without_literals, Databases};
 use crate::translate::{quoted, Table};
 use crate::values::convert::Value;
 use crate::values::types::SqlType;
@@ -382,7 +382,7 @@ pub(super) fn identities(databases: &Databases) -> Result<Vec<Row>> {
         };
         let seed = match (table, value(row, "name")) {
             (Some(table), Some(Value::Text(name))) => {
-                identity_seed(&table.sql.to_ascii_lowercase(), &name)
+                identity_seed(&without_literals(&table.sql).to_ascii_lowercase(), &name)
             }
             _ => 1,
         };

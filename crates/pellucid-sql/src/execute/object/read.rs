@@ -90,7 +90,7 @@ fn list(tokens: &[String]) -> Vec<String> {
 
 /// The name that a column or constraint begins with.
 pub(crate) fn first_name(part: &str) -> Option<String> {
-    tokens(part).first().map(|token| name_of(token))
+    each_token(part).next().map(|token| name_of(&token))
 }
 
 /// Whether a column's text declares it so.
@@ -115,9 +115,13 @@ fn name_of(token: &str) -> String {
 
 /// Words, quoted names and strings, and signs.
 fn tokens(sql: &str) -> Vec<String> {
-    let mut tokens = Vec::new();
+    each_token(sql).collect()
+}
+
+fn each_token(sql: &str) -> impl Iterator<Item = String> + '_ {
     let mut chars = sql.char_indices().peekable();
-    while let Some((start, next)) = chars.next() {
+    std::iter::from_fn(move || loop {
+        let (start, next) = chars.next()?;
         let close = match next {
             '"' | '`' | '\'' => Some(next),
             '[' => Some(']'),
@@ -147,9 +151,8 @@ fn tokens(sql: &str) -> Vec<String> {
         } else if next.is_whitespace() {
             continue;
         }
-        tokens.push(sql[start..end].to_owned());
-    }
-    tokens
+        return Some(sql[start..end].to_owned());
+    })
 }
 
 #[cfg(test)]

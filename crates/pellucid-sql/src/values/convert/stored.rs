@@ -3,6 +3,7 @@
 //! A plain SQLite database may hold anything in any column, numbers as INTEGER, REAL or TEXT, dates in several forms.
 
 use super::{convert, decimal_of, decimal_value, natural_type, Value};
+use crate::values::decimal::Decimal;
 use crate::values::moment::Moment;
 use crate::values::types::{Family, SqlType};
 use crate::values::{Error, Result};
@@ -48,7 +49,7 @@ pub fn read_stored(value: Value, data_type: SqlType) -> Result<Value> {
 }
 
 /// A value in a statement as a column of its type holds it: numerics as text, which SQLite takes as numbers where the
-/// column has such an affinity, whole ones as integers. What such a number would not hold is refused: SQLite rounds it.
+/// column has such an affinity, whole ones as integers. Where such a number would be another one in its first six decimals it is refused: SQLite rounds it.
 ///
 /// Source: SQLite's "Datatypes", 3.1 and 3.2 (<https://www.sqlite.org/datatype3.html>).
 ///
@@ -56,7 +57,8 @@ pub fn read_stored(value: Value, data_type: SqlType) -> Result<Value> {
 /// 8115 for bytes that are no numeric; 50001 for a numeric that would be another one in the table.
 pub fn write_stored(value: Value, data_type: SqlType) -> Result<Value> {
     let (Family::Decimal, Value::Blob(_)) = (data_type.family(), &value) else { return Ok(value) };
-    let text = decimal_of(&value, data_type)?.to_string();
+    let decimal = decimal_of(&value, data_type)?;
+    let text = decimal.to_string();
     let whole = match text.split_once('.') {
         Some((whole, fraction)) if fraction.bytes().all(|digit| digit == b'0') => whole,
         Some(_) => "",
@@ -66,16 +68,40 @@ pub fn write_stored(value: Value, data_type: SqlType) -> Result<Value> {
         return Ok(Value::Integer(integer));
     }
     let number = text.parse().map(Value::Real).unwrap_or(Value::Null);
-    match read_stored(number, data_type).is_ok_and(|read| read == value) {
+    let read = read_stored(number, data_type).and_then(|read| decimal_of(&read, data_type));
+    match read.is_ok_and(|read| is_near(read, decimal)) {
         true => Ok(Value::Text(text)),
         false => Err(Error::Unsupported("a numeric that SQLite would round in a table".to_owned())),
     }
+}
+
+/// Whether what SQLite keeps differs by less than half a millionth: the last digits of a quotient are not what was counted.
+fn is_near(kept: Decimal, given: Decimal) -> bool {
+    const PARTS: i128 = 2_000_000;
+    let Some(apart) = kept.plus(given.negated()) else { return false };
+    let scale = 10_i128.checked_pow(u32::from(apart.scale()));
+    let most = apart.unscaled().unsigned_abs().checked_mul(PARTS.unsigned_abs());
+    scale.zip(most).is_some_and(|(scale, most)| most < scale.unsigned_abs())
 }
 
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
+
+    /// Of a division, whose last digits nobody counts.
+    #[test]
+    fn a_quotient_is_kept_as_near_as_a_number_is() {
+        let to = SqlType::numeric(38, 20);
+        for (text, is_kept) in [
+            ("33.33333333333333333333", true),
+            ("1.12345678901234567891", true),
+            ("12345678901234567.12345", false),
+        ] {
+            let value = convert(Value::Text(text.to_owned()), SqlType::VARCHAR_MAX, to, None);
+            assert_eq!(write_stored(value.unwrap(), to).is_ok(), is_kept, "{text}");
+        }
+    }
 
     #[test]
     fn a_numeric_is_the_same_behind_the_table_or_refused() {
