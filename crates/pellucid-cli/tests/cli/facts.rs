@@ -129,12 +129,16 @@ fn of_status(place: &Place, name: &str) -> (Row, Vec<String>) {
     (row(|column| database["encryption"][column].clone()), openers)
 }
 
-/// A file that was encrypted in one go has had no scan; SQL Server's view has one that is complete wherever all is encrypted.
+/// A file that was encrypted in one go has had no scan; SQL Server's view has one that is complete wherever all is encrypted. Of a
+/// thumbprint it has 20 bytes.
 fn in_sql_server(mut row: Row) -> Row {
     let is = |name: &str, value: &str| row[name] == value;
     if is("encryption_state", "3") && is("encryption_scan_state", "0") {
         row.insert("encryption_scan_state".to_owned(), "4".to_owned());
         row.insert("encryption_scan_state_desc".to_owned(), "COMPLETE".to_owned());
+    }
+    if let Some(print) = row.get_mut("encryptor_thumbprint") {
+        print.truncate(40);
     }
     row
 }
