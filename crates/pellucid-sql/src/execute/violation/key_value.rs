@@ -89,7 +89,10 @@ fn source(whole: &Statement, key: &[String]) -> Option<(Vec<usize>, Statement)> 
     }
     let place = |wanted: &String| columns.iter().position(|column| column == wanted);
     let places = key.iter().map(place).collect::<Option<Vec<_>>>()?;
-    Some((places, Statement { sql: format!("{with}{rest}"), ..whole.clone() }))
+    let sql = format!("{with}{rest}");
+    // A name in a foreign file may have been cut: COMMIT only reads, too.
+    let is_query = ["SELECT ", "VALUES ", "WITH "].iter().any(|word| sql.starts_with(word));
+    is_query.then(|| (places, Statement { sql, ..whole.clone() }))
 }
 
 /// A name in quotes, and what is behind it.
@@ -128,6 +131,7 @@ mod tests {
         assert_eq!(of(sql, &["b \") c", "a"]), Some((vec![1, 0], query)));
         assert_eq!(of(sql, &["b"]), None);
         assert_eq!(of("INSERT INTO \"d\".\"t\" DEFAULT VALUES", &["a"]), None);
+        assert_eq!(of("INSERT INTO \"d\".\"x (\"\") COMMIT --\" (\"\") VALUES (1)", &[""]), None);
         assert_eq!(of("DELETE FROM \"d\".\"t\"", &["a"]), None);
     }
 }
